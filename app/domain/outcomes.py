@@ -5,7 +5,12 @@ An outcome is the judgement of a moment. What is stored of it is decided by `app
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
+
+from app.domain.effects import Effect
 
 
 class Verdict(StrEnum):
@@ -17,3 +22,47 @@ class Verdict(StrEnum):
     """It ran and found a fault."""
     INCONCLUSIVE = "inconclusive"
     """It did not run, was skipped, cut off or cannot be read. It proves neither health nor a fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """These effects are due now; afterwards look again. `memo` is what must be remembered before the first of them."""
+
+    effects: tuple[Effect, ...]
+    reason: str
+    memo: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The world is as this step wants it. `memo` is kept with the step; `reason` is the sentence for the timeline."""
+
+    reason: str
+    memo: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to do until something changes; look again after `after` at the latest."""
+
+    reason: str
+    after: timedelta = timedelta(seconds=30)
+    memo: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """This step did not do its work; the next rung of the ladder is asked."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsHuman:
+    """Only a person can decide. `asks` names what an approval would allow, empty when there is nothing to approve."""
+
+    reason: str
+    asks: str = ""
+
+
+Outcome = Done | Wait | Failed | NeedsHuman

@@ -1,0 +1,179 @@
+"""Rules that may say no before a step acts: small functions, asked in order, each giving one sentence or None.
+
+They judge what was read just before the act (P4). Budgets are also reserved atomically with the intent
+(`app.store`), since two workers may pass here together; the sentence is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from app.domain.facts import NodeView
+from app.domain.operations import Operation
+from app.domain.plans import repair
+from app.domain.policies import EXCLUDE_LABEL, Mode, Policy, Pool
+from app.domain.timeline import spell
+
+SOON = timedelta(seconds=15)
+LATER = timedelta(minutes=2)
+
+
+class Hurts(StrEnum):
+    """What a step does to the work on the node."""
+
+    NOTHING = "nothing"
+    NEW_WORK = "new work"
+    """It keeps new pods away (cordon)."""
+    RUNNING_WORK = "running work"
+    """It ends pods or the machine's uptime (drain, reboot)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """No, for this reason; ask again after `after`. With `needs_human` only a person can lift it, by allowing `asks`."""
+
+    reason: str
+    after: timedelta = SOON
+    needs_human: bool = False
+    asks: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A limit on nodes, and which nodes use it up now."""
+
+    name: str
+    limit: int
+    users: frozenset[str]
+
+    def full_for(self, node: str) -> str | None:
+        """The sentence why this node has no place, None when it has one."""
+        others = self.users - {node}
+        if len(others) < self.limit:
+            return None
+        shown = ", ".join(sorted(others)[:5]) + (", …" if len(others) > 5 else "")  # noqa: PLR2004 - a line's length
+        return f"{len(others)} of {self.limit} {self.name} are in use ({shown})."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What guards judge by, read just before the act."""
+
+    operation: Operation
+    step: str
+    hurts: Hurts
+    node: NodeView
+    policy: Policy
+    pool: Pool | None
+    paused: str | None
+    """Who paused Sickbay and why, in a sentence; None while it is not paused."""
+    budgets: tuple[Budget, ...]
+    """Those that this step takes a place in."""
+    last_disruption: datetime | None
+    """When another operation last disrupted this node."""
+    now: datetime
+
+
+Guard = Callable[[Circumstances], Hold | None]
+
+
+def in_a_pool(seen: Circumstances) -> Hold | None:
+    """Nodes in no pool and control-plane nodes are never touched."""
+    if seen.pool is None:
+        return Hold(f"{seen.node.name} is in no pool of the policy, so nothing is done to it.", LATER)
+    return None
+
+
+def not_excluded(seen: Circumstances) -> Hold | None:
+    """A person's label keeps Sickbay off a node."""
+    if seen.node.labels.get(EXCLUDE_LABEL) == "true":
+        return Hold(f"{seen.node.name} carries the label {EXCLUDE_LABEL}=true, so nothing is done to it.", LATER)
+    return None
+
+
+def not_only_observing(seen: Circumstances) -> Hold | None:
+    """In mode observe everything is decided and nothing touched."""
+    if seen.pool is None or seen.pool.mode is not Mode.OBSERVE:
+        return None
+    todo = [step.step for step in seen.operation.plan if not step.over]
+    then = f" Then it would {', '.join(todo[1:])}." if todo[1:] else ""
+    return Hold(f"Pool {seen.pool.name} is in mode observe: Sickbay would {todo[0]} {seen.node.name} now.{then}", LATER)
+
+
+def allowed_by_mode(seen: Circumstances) -> Hold | None:
+    """Mode cordon stops before the first disruption, mode approve asks before each."""
+    if seen.pool is None or seen.hurts is not Hurts.RUNNING_WORK:
+        return None
+    key = _approval(seen)
+    if seen.pool.mode is Mode.CORDON:
+        text = f"Pool {seen.pool.name} is in mode cordon: {seen.node.name} is cordoned, the rest is yours to decide."
+        return Hold(text, LATER, needs_human=True)
+    if seen.pool.mode is Mode.APPROVE and key not in seen.operation.approvals:
+        text = f"Pool {seen.pool.name} asks before each disruption: the next step is {seen.step} of {seen.node.name}."
+        return Hold(text, LATER, needs_human=True, asks=key)
+    return None
+
+
+def not_paused(seen: Circumstances) -> Hold | None:
+    """While Sickbay is paused it starts nothing that hurts; what has begun is proven and given back."""
+    if seen.paused is None or seen.hurts is Hurts.NOTHING:
+        return None
+    return Hold(f"{seen.paused} {seen.step.capitalize()} starts after `sickbay resume`.", LATER)
+
+
+def cooled_down(seen: Circumstances) -> Hold | None:
+    """A node is not disrupted again right after another operation disrupted it."""
+    if seen.pool is None or seen.last_disruption is None or seen.hurts is not Hurts.RUNNING_WORK:
+        return None
+    left = seen.last_disruption + seen.pool.cooldown - seen.now
+    if left <= timedelta(0):
+        return None
+    text = f"{seen.node.name} was disrupted less than {spell(seen.pool.cooldown)} ago; pool {seen.pool.name} lets it cool down."
+    return Hold(text, min(left, LATER))
+
+
+def within_budgets(seen: Circumstances) -> Hold | None:
+    """No more nodes out at once than policy allows."""
+    for budget in seen.budgets:
+        full = budget.full_for(seen.node.name)
+        if full:
+            return Hold(f"{full} {seen.step.capitalize()} of {seen.node.name} starts when one is free.")
+    return None
+
+
+GUARDS: tuple[Guard, ...] = (
+    in_a_pool,
+    not_excluded,
+    not_only_observing,
+    allowed_by_mode,
+    not_paused,
+    cooled_down,
+    within_budgets,
+)
+
+
+def first_hold(seen: Circumstances) -> Hold | None:
+    """The first no, None when the step may act. Giving a node back is never held."""
+    if seen.step == repair.RELEASE:
+        return None
+    return next((hold for guard in GUARDS if (hold := guard(seen)) is not None), None)
+
+
+def budget_limits(hurts: Hurts, policy: Policy, pool: Pool | None) -> Mapping[str, int]:
+    """Name and limit of each budget in which such a step takes a place. A place is kept until the operation ends."""
+    if hurts is Hurts.NEW_WORK:
+        return {"cordons": policy.budgets.cordons}
+    if hurts is Hurts.RUNNING_WORK:
+        limits = {"disruptions": policy.budgets.disruptions}
+        if pool is not None and pool.disruptions is not None:
+            limits[f"disruptions of pool {pool.name}"] = pool.disruptions
+        return limits
+    return {}
+
+
+def _approval(seen: Circumstances) -> str:
+    step = seen.operation.current
+    return step.key if step is not None else seen.step

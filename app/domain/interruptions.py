@@ -1,0 +1,66 @@
+"""What ends an operation from outside, looked for before every act: the node is gone or another one, a person
+took it out of our hands, or an observed operation has been watched long enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.domain.facts import NodeView
+from app.domain.marks import read_mark
+from app.domain.operations import Operation, Result
+from app.domain.plans import repair
+from app.domain.policies import Mode, Policy, Pool
+from app.domain.timeline import spell
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """The operation ends with `result`; with `clean_up` our marks are taken off the node first."""
+
+    result: Result
+    reason: str
+    clean_up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MarksGone:
+    """Somebody took our annotation away and left the cordon: a person must say whose node this is."""
+
+    reason: str
+
+
+def interruption(
+    operation: Operation, node: NodeView | None, *, pool: Pool | None, policy: Policy, now: datetime
+) -> Interruption | MarksGone | None:
+    """What stops this operation now, None when it may go on."""
+    name = operation.node.name
+    if node is None:
+        return Interruption(Result.OVERTAKEN, f"{name} was deleted from the cluster.", clean_up=False)
+    if node.uid != operation.node.uid:
+        text = f"{name} was recreated: the node of that name is another one now."
+        return Interruption(Result.OVERTAKEN, text, clean_up=False)
+    step = operation.current
+    if step is not None and step.step == repair.RELEASE:
+        return None
+    return _taken_away(operation, node) or _watched_enough(operation, pool, policy, now)
+
+
+def _taken_away(operation: Operation, node: NodeView) -> Interruption | MarksGone | None:
+    mark = read_mark(node)
+    ours = mark is not None and mark.operation == operation.id
+    if (ours or operation.holds_node) and not node.unschedulable:
+        text = f"{node.name} was uncordoned by a person, so the operation stops and takes its marks away."
+        return Interruption(Result.CANCELLED, text, clean_up=True)
+    if operation.holds_node and not ours:
+        return MarksGone(f"Sickbay's annotation on {node.name} is gone, the cordon is not: retry the cordon or cancel.")
+    return None
+
+
+def _watched_enough(operation: Operation, pool: Pool | None, policy: Policy, now: datetime) -> Interruption | None:
+    if pool is None or pool.mode is not Mode.OBSERVE or any(step.attempt for step in operation.plan):
+        return None
+    if now - operation.opened_at < policy.observe_for:
+        return None
+    text = f"Noted: observed for {spell(policy.observe_for)} in mode observe, nothing was touched."
+    return Interruption(Result.NOTED, text, clean_up=False)

@@ -1,0 +1,99 @@
+"""What Sickbay writes on a node, and how all of it is taken back: bodies of merge patches, made and read here only.
+
+One annotation holds what was there before us, written in the same patch as the cordon, so that a process that
+dies right after it leaves a node that can be given back exactly as it was (P6).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.facts import NodeView
+
+ANNOTATION = "sickbay/operation"
+STATE_LABEL = "sickbay/state"
+
+HELD_ANNOTATIONS = {
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
+    "karpenter.sh/do-not-disrupt": "true",
+}
+HELD_LABELS = {
+    "nvidia.com/gpu-driver-upgrade.skip": "true",
+}
+"""Set while Sickbay holds a node, so that nobody deletes, reboots or upgrades it mid-diagnosis; then put back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Our annotation, read back. `was` is what the node had before us; None stands for absent."""
+
+    operation: str
+    boot_id: str
+    was_unschedulable: bool
+    was_annotations: Mapping[str, str | None]
+    was_labels: Mapping[str, str | None]
+
+
+def read_mark(node: NodeView) -> Mark | None:
+    """The mark on this node, None when there is none or it is not ours to read."""
+    text = node.annotations.get(ANNOTATION)
+    if text is None:
+        return None
+    try:
+        told = json.loads(text)
+        was = told["was"]
+        return Mark(
+            operation=str(told["id"]),
+            boot_id=str(told["boot_id"]),
+            was_unschedulable=bool(was["unschedulable"]),
+            was_annotations=_before(was["annotations"]),
+            was_labels=_before(was["labels"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def cordon_patch(node: NodeView, operation: str) -> dict[str, Any]:
+    """Cordons and remembers. A mark that is there already keeps its memory: what it found came before us."""
+    mark = read_mark(node)
+    was = {
+        "unschedulable": mark.was_unschedulable if mark else node.unschedulable,
+        "annotations": dict(mark.was_annotations) if mark else _present(HELD_ANNOTATIONS, node.annotations),
+        "labels": dict(mark.was_labels) if mark else _present(HELD_LABELS, node.labels),
+    }
+    memory = {"id": operation, "step": "cordon", "boot_id": mark.boot_id if mark else node.boot_id, "was": was}
+    return {
+        "metadata": {
+            "annotations": {ANNOTATION: json.dumps(memory, sort_keys=True), **HELD_ANNOTATIONS},
+            "labels": {STATE_LABEL: "repair", **HELD_LABELS},
+        },
+        "spec": {"unschedulable": True},
+    }
+
+
+def release_patch(node: NodeView, mark: Mark) -> dict[str, Any]:
+    """Takes our marks away and puts back what was there. What somebody else changed meanwhile stays theirs."""
+    patch: dict[str, Any] = {
+        "metadata": {
+            "annotations": {ANNOTATION: None, **_restored(HELD_ANNOTATIONS, node.annotations, mark.was_annotations)},
+            "labels": {STATE_LABEL: None, **_restored(HELD_LABELS, node.labels, mark.was_labels)},
+        },
+    }
+    if node.unschedulable and not mark.was_unschedulable:
+        patch["spec"] = {"unschedulable": False}
+    return patch
+
+
+def _present(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str | None]:
+    return {key: theirs.get(key) for key in ours}
+
+
+def _restored(ours: Mapping[str, str], now: Mapping[str, str], was: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {key: was.get(key) for key, value in ours.items() if now.get(key) == value}
+
+
+def _before(told: Mapping[str, object]) -> dict[str, str | None]:
+    return {str(key): None if value is None else str(value) for key, value in told.items()}

@@ -1,0 +1,260 @@
+"""An operation: one piece of work on one node, from opening to finish, and every way it can change.
+
+Each function takes an operation and returns the next one with the timeline's entries. Nothing here acts on a
+node; `workers.engine` does, and stores what these functions return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from app.domain.faults import Fault, Gpu
+from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
+from app.domain.plans import PLANS, repair
+from app.domain.plans.planned import PlannedStep, StepState
+from app.domain.timeline import SICKBAY, Entry
+
+LOOK_AGAIN = timedelta(minutes=5)
+"""How soon an operation that waits for a person is looked at again; the watch notices changes sooner."""
+
+MAX_FAULTS = 64
+"""Faults kept on one operation; a storm on one node adds nothing by its length."""
+
+
+class State(StrEnum):
+    """Where an operation stands."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    HELD = "held"
+    NEEDS_HUMAN = "needs-human"
+    WITH_VENDOR = "with-vendor"
+    FINISHED = "finished"
+
+
+class Result(StrEnum):
+    """How an operation ended."""
+
+    RELEASED = "released"
+    REPLACED = "replaced"
+    RETIRED = "retired"
+    NOTED = "noted"
+    CANCELLED = "cancelled"
+    OVERTAKEN = "overtaken"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRef:
+    """A node, and which one of that name: a recreated node has another uid."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """`version` counts commits. `ladder` is what policy ordered when it opened. `asks` names what an approval would
+    allow and `approvals` what a person has allowed. `ending` is the result its release step will end with.
+    """
+
+    id: str
+    kind: str
+    node: NodeRef
+    pool: str
+    plan: tuple[PlannedStep, ...]
+    faults: tuple[Fault, ...]
+    ladder: tuple[str, ...]
+    opened_at: datetime
+    state: State = State.RUNNING
+    result: Result | None = None
+    reason: str = ""
+    finished_at: datetime | None = None
+    next_check_at: datetime | None = None
+    version: int = 0
+    asks: str = ""
+    approvals: tuple[str, ...] = ()
+    ending: Result = Result.RELEASED
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is over for good."""
+        return self.state is State.FINISHED
+
+    @property
+    def current(self) -> PlannedStep | None:
+        """The first step that is not over."""
+        return next((step for step in self.plan if not step.over), None)
+
+    def last(self, step: str) -> PlannedStep | None:
+        """The latest planned step of that name, None if the plan never had one."""
+        return next((planned for planned in reversed(self.plan) if planned.step == step), None)
+
+    @property
+    def holds_node(self) -> bool:
+        """Whether it has cordoned its node and not yet given it back."""
+        cordon = self.last("cordon")
+        return cordon is not None and cordon.state is StepState.DONE and not self.finished
+
+    @property
+    def uncovered_faults(self) -> tuple[Fault, ...]:
+        """Faults that began after the last rung was done: the proof that followed it does not cover them."""
+        done = [step.finished_at for step in self.plan if step.step in _RUNG_STEPS and step.finished_at is not None]
+        return tuple(fault for fault in self.faults if done and fault.at > max(done))
+
+
+_RUNG_STEPS = frozenset(step for steps in repair.RUNGS.values() for step in steps)
+
+Changed = tuple[Operation, tuple[Entry, ...]]
+
+
+def open_repair(fault: Fault, *, id: str, node: NodeRef, pool: str, ladder: tuple[str, ...], now: datetime) -> Changed:  # noqa: A002 - the field's name
+    """A new repair for this fault, its whole plan drawn."""
+    operation = Operation(
+        id=id,
+        kind="repair",
+        node=node,
+        pool=pool,
+        plan=PLANS["repair"](ladder),
+        faults=(fault,),
+        ladder=ladder,
+        opened_at=now,
+        next_check_at=now,
+        reason=f"{fault.evidence}.",
+    )
+    return operation, (Entry(now, "alert", f"{fault.source} firing: {fault.evidence}."),)
+
+
+def join(operation: Operation, fault: Fault, *, ladder: tuple[str, ...], now: datetime) -> Changed | None:
+    """The operation with this fault in it, or None when it has it already and nothing new is known of its card."""
+    for place, known in enumerate(operation.faults):
+        if known.is_same_as(fault):
+            better = known.known_better_by(fault)
+            if better == known:
+                return None
+            faults = (*operation.faults[:place], better, *operation.faults[place + 1 :])
+            return replace(operation, faults=faults), ()
+    if len(operation.faults) >= MAX_FAULTS:
+        return None
+    rungs = operation.ladder + tuple(rung for rung in ladder if rung not in operation.ladder)
+    joined = replace(operation, faults=(*operation.faults, fault), ladder=rungs, next_check_at=now)
+    return joined, (Entry(now, "alert", f"{fault.source} firing: {fault.evidence}; it joins this operation."),)
+
+
+def begin(operation: Operation, act: Act, *, now: datetime) -> Changed:
+    """The intent, stored before the first of the act's effects."""
+    step = _started(_current(operation), now)
+    entries = () if step.reason == act.reason else (Entry(now, SICKBAY, act.reason),)
+    step = replace(step, state=StepState.RUNNING, reason=act.reason, memo={**step.memo, **act.memo})
+    return replace(_with(operation, step), state=State.RUNNING, reason=act.reason, asks=""), entries
+
+
+def apply(operation: Operation, outcome: Outcome, *, now: datetime) -> Changed:
+    """The operation after a step's outcome."""
+    step = _started(_current(operation), now)
+    match outcome:
+        case Wait(reason, after, memo):
+            said = () if reason == step.reason else (Entry(now, SICKBAY, reason),)
+            step = replace(step, state=StepState.WAITING, reason=reason, memo={**step.memo, **memo})
+            waiting = replace(_with(operation, step), state=State.WAITING, reason=reason, asks="")
+            return replace(waiting, next_check_at=now + after), said
+        case NeedsHuman(reason, asks):
+            return ask(operation, reason, asks=asks, now=now)
+        case Done(reason, memo):
+            step = replace(step, state=StepState.DONE, finished_at=now, reason=reason, memo={**step.memo, **memo})
+            return _go_on(_with(operation, step), Entry(now, SICKBAY, reason), now)
+        case Failed(reason):
+            step = replace(step, state=StepState.FAILED, finished_at=now, reason=reason)
+            return _next_rung(_with(operation, step), Entry(now, SICKBAY, reason), now)
+
+
+def hold(operation: Operation, reason: str, *, now: datetime, after: timedelta) -> Changed:
+    """Held by a guard, which is asked again after `after`."""
+    entries = () if operation.reason == reason else (Entry(now, SICKBAY, reason),)
+    held = replace(operation, state=State.HELD, reason=reason, asks="", next_check_at=now + after)
+    return held, entries
+
+
+def ask(operation: Operation, reason: str, *, asks: str, now: datetime) -> Changed:
+    """Brought before a person, who may approve `asks` if it names something."""
+    entries = () if operation.reason == reason else (Entry(now, SICKBAY, reason),)
+    asked = replace(operation, state=State.NEEDS_HUMAN, reason=reason, asks=asks, next_check_at=now + LOOK_AGAIN)
+    return asked, entries
+
+
+def finish(operation: Operation, result: Result, reason: str, *, now: datetime) -> Changed:
+    """Over, with what was not done marked as skipped."""
+    plan = tuple(step if step.over else replace(step, state=StepState.SKIPPED) for step in operation.plan)
+    over = replace(operation, state=State.FINISHED, result=result, reason=reason, finished_at=now, plan=plan)
+    return replace(over, next_check_at=None, asks=""), (Entry(now, SICKBAY, reason),)
+
+
+def give_back(operation: Operation, result: Result, *, actor: str, reason: str, now: datetime) -> Changed:
+    """Nothing more is done but giving the node back, which ends the operation with `result`."""
+    plan = tuple(step if step.over else replace(step, state=StepState.SKIPPED) for step in operation.plan)
+    if operation.last("cordon") is None or not any(step.attempt for step in plan):
+        untouched, _ = finish(operation, result, reason, now=now)
+        return untouched, (Entry(now, actor, reason),)
+    release = PlannedStep(step=repair.RELEASE, memo={"ordered": reason})
+    last = replace(operation, plan=(*plan, release), ending=result, reason=reason)
+    return replace(last, state=State.RUNNING, asks="", next_check_at=now), (Entry(now, actor, reason),)
+
+
+def learn(operation: Operation, gpus: Sequence[Gpu]) -> Operation:
+    """The operation with its faults' cards completed from what a proof saw of the same indexes."""
+    faults = operation.faults
+    for gpu in gpus:
+        sighting = {place: gpu for place, fault in enumerate(faults) if fault.gpu and fault.gpu.is_same_as(gpu)}
+        faults = tuple(
+            replace(fault, gpu=fault.gpu.joined_with(sighting[place])) if fault.gpu and place in sighting else fault
+            for place, fault in enumerate(faults)
+        )
+    return replace(operation, faults=faults)
+
+
+def _go_on(operation: Operation, entry: Entry, now: datetime) -> Changed:
+    done = operation.plan[-1]
+    if operation.current is not None:
+        return replace(operation, state=State.RUNNING, reason=entry.text, asks="", next_check_at=now), (entry,)
+    if done.step == repair.RELEASE:
+        over, _ = finish(operation, operation.ending, entry.text, now=now)
+        return over, (entry,)
+    return _stuck(operation, entry, now)
+
+
+def _next_rung(operation: Operation, entry: Entry, now: datetime) -> Changed:
+    rung = repair.rung_after(operation.ladder, operation.plan) if operation.ending is Result.RELEASED else None
+    if rung is None:
+        return _stuck(operation, entry, now)
+    plan = tuple(step if step.over else replace(step, state=StepState.SKIPPED) for step in operation.plan)
+    going = replace(operation, plan=plan + repair.rung_steps(rung), state=State.RUNNING, asks="", next_check_at=now)
+    return replace(going, reason=entry.text), (entry, Entry(now, SICKBAY, f"The next rung is {rung}."))
+
+
+def _stuck(operation: Operation, entry: Entry, now: datetime) -> Changed:
+    # What would have followed is skipped, so that no later look walks past the failure towards release.
+    plan = tuple(step if step.over else replace(step, state=StepState.SKIPPED) for step in operation.plan)
+    operation = replace(operation, plan=plan)
+    reason = f"{entry.text} No rung of its ladder is left: the node stays cordoned until a person decides."
+    asked, entries = ask(operation, reason, asks="", now=now)
+    return asked, entries
+
+
+def _current(operation: Operation) -> PlannedStep:
+    step = operation.current
+    if step is None:
+        raise ValueError(f"{operation.id} has no step to go on with")
+    return step
+
+
+def _started(step: PlannedStep, now: datetime) -> PlannedStep:
+    if step.state is not StepState.PENDING:
+        return step
+    return replace(step, attempt=step.attempt + 1, started_at=now)
+
+
+def _with(operation: Operation, step: PlannedStep) -> Operation:
+    place = next(place for place, planned in enumerate(operation.plan) if not planned.over)
+    return replace(operation, plan=(*operation.plan[:place], step, *operation.plan[place + 1 :]))

@@ -1,0 +1,83 @@
+"""What the engine and the steps need of the world, each port a few questions and acts. No client library is named here.
+
+Reads return what is there now. Acts are idempotent: done twice they change nothing, and what is gone already
+counts as done. Every failure is a `PortError`: temporary (wait, back off) or permanent (fail).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from app.domain.effects import NodeJob, PatchNode
+from app.domain.facts import NodeJobView, NodeView, PodView
+from app.domain.placement import Inventory
+
+
+class NodeChangedError(Exception):
+    """The node is not as it was when it was read (another uid or resourceVersion): nothing was written, look again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """An eviction that was not accepted: why, in a sentence, and when to ask again if the server said."""
+
+    reason: str
+    retry_at: datetime | None = None
+
+
+class Nodes(Protocol):
+    """Nodes, read and marked."""
+
+    def get(self, name: str) -> NodeView | None:
+        """The node as it is now, None when there is none of that name."""
+
+    def all(self) -> tuple[NodeView, ...]:
+        """Every node."""
+
+    def patch(self, patch: PatchNode) -> None:
+        """A merge patch. NodeChangedError when uid or resourceVersion differ, or the node is gone."""
+
+
+class Pods(Protocol):
+    """Pods of a node, and their eviction."""
+
+    def on_node(self, node: str) -> tuple[PodView, ...]:
+        """Every pod bound to that node."""
+
+    def evict(self, namespace: str, name: str, uid: str) -> Refusal | None:
+        """Asks for the eviction of exactly that pod. None when accepted or when it is gone already."""
+
+
+class NodeJobs(Protocol):
+    """Kubernetes Jobs on a machine."""
+
+    def start(self, job: NodeJob) -> None:
+        """Creates it, or finds the one that has its name."""
+
+    def get(self, name: str) -> NodeJobView | None:
+        """How it stands, with its output once it has ended; None when there is none of that name."""
+
+    def of_operation(self, operation: str) -> tuple[NodeJobView, ...]:
+        """Those that an operation has started and that still exist, without output."""
+
+    def remove(self, name: str) -> None:
+        """Deletes it with its pod."""
+
+
+class Places(Protocol):
+    """Fresh reads for placing an alert."""
+
+    def inventory(self) -> Inventory:
+        """All nodes and exporter pods as they are now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The bundle a worker is wired with."""
+
+    nodes: Nodes
+    pods: Pods
+    node_jobs: NodeJobs
+    places: Places
