@@ -1,0 +1,79 @@
+# Everything a developer or CI runs. Needs make and Python 3.11 or newer; each target makes its environment in .venv
+# when it is absent or the locks have changed. PYTHON=/path/to/python3.12 chooses another interpreter.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?=
+PYTEST_ARGS ?=
+DEMO_ARGS ?=
+BENCH_ARGS ?=
+# A resolver for the locks only; what is installed comes from the locks.
+COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --require-virtualenv
+
+.PHONY: help demo test check format bench lock clean
+
+help:
+	@echo "make demo    watch a sick GPU being repaired on a simulated cluster   (DEMO_ARGS=...)"
+	@echo "make test    run all tests                                            (PYTEST_ARGS=...)"
+	@echo "make check   formatting, lint, types, and who may import whom"
+	@echo "make format  put the formatting right"
+	@echo "make bench   measure on a simulated cluster                           (BENCH_ARGS=...)"
+	@echo "make lock    write the locks anew from pyproject.toml                 (UPGRADE=--upgrade)"
+	@echo "make clean   remove the environment and all caches"
+
+demo: $(VENV)/.runtime
+	@$(BIN)/sickbay demo $(DEMO_ARGS)
+
+bench: $(VENV)/.runtime
+	@$(BIN)/sickbay bench $(BENCH_ARGS)
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: $(VENV)/.dev
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(COMPILE) $(UPGRADE) --group build -o requirements.lock
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(COMPILE) $(UPGRADE) --group dev -c requirements.lock -o requirements-dev.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov
+	find app workers simulator tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps say what the environment holds: .runtime what the image needs, .dev all of that and the tools.
+$(VENV)/.runtime: requirements.lock pyproject.toml | $(BIN)/python
+	@echo "Installing what Sickbay runs on into $(VENV) ..."
+	$(PIP) --progress-bar on --require-hashes -r requirements.lock
+	$(PIP) --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
+	@echo "Installing what Sickbay runs on, and the tools to test and check it, into $(VENV) ..."
+	$(PIP) --progress-bar on --require-hashes -r requirements-dev.lock
+	$(PIP) --quiet --no-deps --no-build-isolation --editable .
+	@touch $(VENV)/.runtime $@
+
+# The first of these that is new enough. Each is run, since a name on the PATH may be a shim for nothing.
+$(BIN)/python:
+	@for python in $(if $(PYTHON),"$(PYTHON)",python3 python3.14 python3.13 python3.12 python3.11); do \
+		if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+		echo "Sickbay needs Python 3.11 or newer; $(if $(PYTHON),$(PYTHON) is $$("$(PYTHON)" --version 2>&1 || true),python3 is $$(python3 --version 2>&1 || true))." >&2; \
+		echo "Install one, or name it: make PYTHON=/path/to/python3.12 ..." >&2; exit 1; \
+	fi; \
+	echo "Making $(VENV) with $$("$$found" --version) ..."; \
+	"$$found" -m venv $(VENV) || { \
+		rm -rf $(VENV); \
+		echo "This Python cannot make virtual environments. On Debian or Ubuntu: apt install python3-venv" >&2; exit 1; \
+	}
