@@ -1,0 +1,230 @@
+"""Create, patch, replace and delete, with the checks and side effects that the real API server has.
+
+Only what a client can see is here; who may do what is not decided (there is one user class), and objects are not
+validated beyond what a mistake of a client would run into.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from simulator.api.defaults import filled, new_uid
+from simulator.api.kinds import EVENTS, NAMESPACES, PODS, Kind
+from simulator.api.merge import merged
+from simulator.api.statuses import (
+    already_exists,
+    bad_request,
+    conflict,
+    details_of,
+    invalid,
+    modified,
+    not_found,
+    success,
+)
+from simulator.api.store import Key, Store, Stored
+
+Object = dict[str, Any]
+
+_NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")
+_KEPT = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "namespace")
+_CHANGEABLE_IN_PODS = ("containers", "activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
+
+
+def timestamp(at: datetime | None = None) -> str:
+    """A time as Kubernetes writes it: whole seconds, UTC."""
+    return (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def create(store: Store, kind: Kind, namespace: str, an_object: Any) -> Stored:
+    """Stores a new object.
+
+    Raises:
+        Refused: 400, 404 (no such namespace), 409 (the name is taken) or 422.
+    """
+    given = _body_of(kind, an_object)
+    metadata = dict(given.get("metadata") or {})
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = metadata["generateName"] + secrets.token_hex(3)[:5]
+    name = metadata.get("name") or ""
+    if not _NAME.match(name):
+        raise invalid(kind, name, "metadata.name", f'Invalid value: "{name}": a lowercase RFC 1123 subdomain is needed')
+    if metadata.get("namespace", namespace) != namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    for owned in ("resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
+        metadata.pop(owned, None)
+    metadata |= {"uid": new_uid(), "creationTimestamp": timestamp()}
+    if kind.namespaced:
+        metadata["namespace"] = namespace
+    if kind.counted:
+        metadata["generation"] = 1
+    rest = {key: value for key, value in given.items() if key not in ("kind", "apiVersion", "metadata")}
+    new = filled(kind, {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata, **rest})
+    with store.lock:
+        if kind.namespaced and store.get(NAMESPACES, ("", namespace)) is None:
+            raise not_found(NAMESPACES, namespace)
+        if store.get(kind, (namespace, name)) is not None:
+            raise already_exists(kind, name)
+        return store.put(kind, (namespace, name), new)
+
+
+def patch(store: Store, kind: Kind, key: Key, change: Any, *, status: bool = False) -> Stored:
+    """Applies a merge patch; a uid or resourceVersion in its metadata is a precondition.
+
+    Raises:
+        Refused: 400, 404, 409 or 422.
+    """
+    if not isinstance(change, dict):
+        raise bad_request("a merge patch is a JSON object")
+    with store.lock:
+        now = existing(store, kind, key)
+        return _write(store, kind, key, now, merged(now.object, change), status=status)
+
+
+def replace(store: Store, kind: Kind, key: Key, an_object: Any, *, status: bool = False) -> Stored:
+    """Puts a whole object in place of the one there is; without a resourceVersion it overwrites.
+
+    Raises:
+        Refused: 400, 404, 409 or 422.
+    """
+    given = _body_of(kind, an_object)
+    with store.lock:
+        now = existing(store, kind, key)
+        metadata = {"name": key[1], "resourceVersion": str(now.revision), **(given.get("metadata") or {})}
+        metadata.setdefault("uid", now.object["metadata"]["uid"])
+        return _write(store, kind, key, now, {**given, "metadata": metadata}, status=status)
+
+
+def existing(store: Store, kind: Kind, key: Key) -> Stored:
+    """The object.
+
+    Raises:
+        Refused: 404.
+    """
+    found = store.get(kind, key)
+    if found is None:
+        raise not_found(kind, key[1])
+    return found
+
+
+def _write(store: Store, kind: Kind, key: Key, now: Stored, wanted: Object, *, status: bool) -> Stored:
+    old = now.object
+    metadata = dict(wanted["metadata"])
+    check(kind, key[1], old, {part: metadata.get(part) for part in ("uid", "resourceVersion")})
+    if metadata.get("name") != key[1]:
+        raise bad_request("the name of the object does not match the name on the URL")
+    metadata.pop("resourceVersion", None)
+    for part in _KEPT:
+        metadata.pop(part, None)
+        if part in old["metadata"]:
+            metadata[part] = old["metadata"][part]
+    new = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
+    new |= {part: value for part, value in wanted.items() if part not in new}
+    if status:
+        new = {**old, **({"status": wanted["status"]} if "status" in wanted else {})}
+    elif kind.status and "status" in old:
+        new["status"] = old["status"]
+    elif kind.status:
+        new.pop("status", None)
+    if kind is PODS and not status:
+        _check_pod_spec(key[1], old["spec"], new["spec"])
+    unversioned = {**old, "metadata": {k: v for k, v in old["metadata"].items() if k != "resourceVersion"}}
+    new = {**new, "metadata": {k: v for k, v in new["metadata"].items() if k != "resourceVersion"}}
+    if new == unversioned:
+        return now
+    if kind.counted and new.get("spec") != old.get("spec"):
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+    if "deletionTimestamp" in old["metadata"] and kind is not PODS and not metadata.get("finalizers"):
+        return store.remove(kind, key)
+    return store.put(kind, key, new)
+
+
+def check(kind: Kind, name: str, now: Object, preconditions: dict[str, Any] | None) -> None:
+    """Compares uid and resourceVersion, where given, with the object.
+
+    Raises:
+        Refused: 409.
+    """
+    wanted = preconditions or {}
+    uid = wanted.get("uid")
+    if uid and uid != now["metadata"]["uid"]:
+        found = now["metadata"]["uid"]
+        raise conflict(kind, name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found}")
+    version = wanted.get("resourceVersion")
+    if version and version != now["metadata"]["resourceVersion"]:
+        raise modified(kind, name)
+
+
+def delete(store: Store, kind: Kind, key: Key, options: Object) -> tuple[Stored, Object | None]:
+    """Deletes the object, or begins to: pods by their grace, others when they have finalizers.
+
+    Returns:
+        The object as it is or was last, and the Status to answer with; None where the answer is the object itself.
+
+    Raises:
+        Refused: 404 or 409.
+    """
+    with store.lock:
+        now = existing(store, kind, key)
+        check(kind, key[1], now.object, options.get("preconditions"))
+        if kind is PODS:
+            return _delete_pod(store, key, now, options), None
+        metadata = dict(now.object["metadata"])
+        finalizers = list(metadata.get("finalizers") or [])
+        extra = _FINALIZER.get(options.get("propagationPolicy") or "")
+        if extra and extra not in finalizers:
+            finalizers.append(extra)
+        if finalizers:
+            metadata["finalizers"] = finalizers
+            metadata.setdefault("deletionTimestamp", timestamp())
+            metadata.setdefault("deletionGracePeriodSeconds", 0)
+            return store.put(kind, key, {**now.object, "metadata": metadata}), None
+        last = store.remove(kind, key)
+        details = {**details_of(kind, key[1]), "uid": metadata["uid"]}
+        return last, success(details=details)
+
+
+def _delete_pod(store: Store, key: Key, now: Stored, options: Object) -> Stored:
+    """A pod that runs gets its grace, and leaves when the kubelet deletes it with none."""
+    pod = now.object
+    metadata = pod["metadata"]
+    grace = options.get("gracePeriodSeconds")
+    if grace is None:
+        grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
+    ended = pod["status"].get("phase") in ("Succeeded", "Failed")
+    if not pod["spec"].get("nodeName") or ended:
+        grace = 0
+    if "deletionTimestamp" in metadata and grace >= metadata.get("deletionGracePeriodSeconds", 0) > 0:
+        return now
+    finalizers = metadata.get("finalizers")
+    if grace <= 0 and not finalizers:
+        return store.remove(PODS, key)
+    ends = timestamp(datetime.now(UTC) + timedelta(seconds=grace))
+    marked = {**metadata, "deletionTimestamp": ends, "deletionGracePeriodSeconds": grace}
+    return store.put(PODS, key, {**pod, "metadata": marked})
+
+
+def _check_pod_spec(name: str, old: Object, new: Object) -> None:
+    """Almost nothing in the spec of a pod may change after its creation."""
+    for part in (*old, *(part for part in new if part not in old)):
+        if part not in _CHANGEABLE_IN_PODS and old.get(part) != new.get(part):
+            why = "Forbidden: pod updates may not change fields other than " + ", ".join(
+                f"`spec.{one}`" for one in _CHANGEABLE_IN_PODS
+            )
+            raise invalid(PODS, name, "spec", why)
+
+
+def _body_of(kind: Kind, an_object: Any) -> Object:
+    if not isinstance(an_object, dict):
+        raise bad_request("the body of the request is not an object")
+    if an_object.get("kind", kind.kind) != kind.kind:
+        found = f"{an_object.get('apiVersion')}, Kind={an_object['kind']}"
+        raise bad_request(f"{found} in version cannot be handled as a {kind.kind}")
+    if kind is EVENTS and an_object.get("metadata", {}).get("namespace", "default") == "":
+        raise invalid(kind, "", "involvedObject.namespace", "does not match event.namespace")
+    return an_object
+
+
+_FINALIZER = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
