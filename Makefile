@@ -10,7 +10,8 @@ BENCH_ARGS ?=
 # A resolver for the locks only; what is installed comes from the locks.
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --require-virtualenv
+# Not compiled beforehand: most modules of the larger packages are never imported, and it takes longer than the download.
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --require-virtualenv --no-compile
 
 .PHONY: help demo test check format bench lock clean
 

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.errors import ConfigurationError
+from app.secret_files import MAX_BYTES, matches, read_tokens
+
+
+def test_both_tokens_of_a_rotation_open_the_door(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_bytes(b"new-token\r\n\n  old-token  ")
+
+    tokens = read_tokens(file)
+
+    assert tokens == (b"new-token", b"old-token")
+    assert matches(b"new-token", tokens)
+    assert matches(b"old-token", tokens)
+
+
+@pytest.mark.parametrize("presented", [b"", b"new", b"new-token ", b"NEW-TOKEN", "nëw-token".encode()])
+def test_another_token_does_not(presented: bytes) -> None:
+    assert not matches(presented, (b"new-token", b"old-token"))
+
+
+def test_a_changed_file_counts_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_bytes(b"old-token")
+    assert read_tokens(file) == (b"old-token",)
+
+    file.write_bytes(b"new-token")
+
+    assert read_tokens(file) == (b"new-token",)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_a_file_without_a_token_is_refused_and_never_lets_everybody_in(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "tokens"
+    file.write_bytes(content)
+
+    with pytest.raises(ConfigurationError, match="The token file is empty"):
+        read_tokens(file)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"absent: The token file cannot be read \(No such file or directory\)"
+    ):
+        read_tokens(tmp_path / "absent")
+
+
+def test_a_file_that_is_no_token_file_is_refused_without_being_shown(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_bytes(b"x" * (MAX_BYTES + 1))
+
+    with pytest.raises(ConfigurationError, match="larger than 16384 bytes") as caught:
+        read_tokens(file)
+
+    assert "xx" not in str(caught.value)
