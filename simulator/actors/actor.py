@@ -72,7 +72,7 @@ class Actor:
             except ApiRefused as refused:
                 if refused.code != 404:
                     self.add(key, RETRY_S)
-            except (http.client.HTTPException, OSError, AttributeError):
+            except (http.client.HTTPException, OSError):
                 if self._stopped:
                     return
                 self.add(key, RETRY_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import ssl
 import threading
 from collections.abc import Iterator
@@ -92,16 +93,22 @@ class ApiClient:
         finally:
             self._forget(connection)
 
-    def close(self) -> None:
-        """Closes every connection, so that a thread that waits in a watch goes on."""
+    def wake(self) -> None:
+        """Shuts every connection, so that a thread that waits for an answer goes on; nothing more is sent."""
         with self._lock:
             self._closed = True
             connections = list(self._connections)
         for connection in connections:
-            if connection.sock is not None:
+            sock = connection.sock
+            if sock is not None:
                 with suppress(OSError):
-                    connection.sock.shutdown(2)
-            connection.close()
+                    sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Frees the connections; call it when the threads that used them have ended."""
+        self.wake()
+        for connection in list(self._connections):
+            self._forget(connection)
 
     def _ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Object:
         encoded = None if body is None else msgspec.json.encode(body)

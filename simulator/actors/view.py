@@ -56,7 +56,7 @@ class ClusterView:
                 raise TimeoutError("the API server did not answer the first lists within 10 s")
 
     def stop(self) -> None:
-        """Ends the watches; the client must be closed first, to wake their threads."""
+        """Ends the watches; the client must be woken first, or they wait."""
         self._stop.set()
         for thread in self._threads:
             thread.join(timeout=5)
@@ -86,7 +86,7 @@ class ClusterView:
                         revision = event["object"]["metadata"]["resourceVersion"]
                         if event["type"] != "BOOKMARK":
                             self._take(resource, event["type"], event["object"])
-            except (ApiRefused, http.client.HTTPException, OSError, ValueError, AttributeError):
+            except (ApiRefused, http.client.HTTPException, OSError):
                 # Too old a version, a server that is gone, or a connection closed under the reader: begin with a list.
                 self._stop.wait(0.05)
 
