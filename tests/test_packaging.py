@@ -1,0 +1,80 @@
+"""What is installed is what was locked, and the domain needs none of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def normal(name: str) -> str:
+    """The one spelling of a package's name (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def named(requirements: list[object]) -> set[str]:
+    return {normal(re.split(r"[\s<>=!~;\[]", item, maxsplit=1)[0]) for item in requirements if isinstance(item, str)}
+
+
+def locked(lock: str) -> dict[str, str]:
+    """Each requirement of the lock: its name, and the lines that belong to it."""
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    return {normal(entry.split("==")[0]): entry for entry in re.split(r"\n(?=[A-Za-z0-9])", text)[1:]}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_direct_dependency_is_locked(lock: str) -> None:
+    groups = PROJECT["dependency-groups"]
+    wanted = named(PROJECT["project"]["dependencies"]) | named(groups["build"])
+    if lock == "requirements-dev.lock":
+        wanted |= {name for group in groups.values() for name in named(group)}
+
+    assert wanted - locked(lock).keys() == set()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_package_has_one_version_and_its_hashes(lock: str) -> None:
+    without = [name for name, entry in locked(lock).items() if not re.search(r"==\S+.*\n\s+--hash=sha256:", entry)]
+
+    assert locked(lock)
+    assert without == []
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_no_index(lock: str) -> None:
+    assert not re.search(r"://|^--?[a-z]", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_tests_run_with_the_versions_of_the_image() -> None:
+    runtime, dev = ({name: entry.split(" ")[0] for name, entry in locked(lock).items()} for lock in LOCKS)
+
+    assert {name: (version, dev.get(name)) for name, version in runtime.items() if dev.get(name) != version} == {}
+
+
+def test_the_package_cannot_be_uploaded() -> None:
+    assert "Private :: Do Not Upload" in PROJECT["project"]["classifiers"]
+
+
+@pytest.mark.parametrize("file", [str(file.relative_to(ROOT)) for file in (ROOT / "app" / "domain").rglob("*.py")])
+def test_the_domain_imports_the_standard_library_only(file: str) -> None:
+    imported: set[str] = set()
+    for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(f"{'.' * node.level}{node.module or ''}")
+
+    foreign = {
+        name
+        for name in imported
+        if name.split(".")[0] not in sys.stdlib_module_names and not name.startswith("app.domain")
+    }
+    assert foreign == set()
