@@ -227,7 +227,7 @@ def _major(document: dict[str, Any], root: dict[str, Any]) -> int | None:
 
 def _objects(value: object, what: str, output: Output) -> list[dict[str, Any]]:
     """The objects of a list. Nulls are holes; anything else is noted as unreadable."""
-    entries = [entry for entry in _list(value) if entry is not None]
+    entries = [entry for entry in (value if isinstance(value, list) else []) if entry is not None]
     objects = [entry for entry in entries if isinstance(entry, dict)]
     if (value is not None and not isinstance(value, list)) or len(objects) < len(entries):
         output.unreadable.append(f"A {what} has no known shape.")
