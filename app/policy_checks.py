@@ -1,0 +1,183 @@
+"""What the values of a policy file must keep beyond their types. One dict literal, by record and field.
+
+A check yields what it objects to, with the place below the value; `app.yaml_records` adds file and line. Each refusal
+is of something that could only be a mistake: unsafe, without effect, or never to be carried out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from app.domain.plans.repair import RUNGS
+from app.domain.policies import AlertNames, Budgets, ClusterName, Deadlines, Mode, NodeJobs, Policy, Pool, Validation
+from app.domain.xids import XidClass
+from app.durations import write_duration
+from app.yaml_records import Check, Objection, below, nearest
+
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_ALERT_LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_NODE_LABEL_NAME: Final = re.compile(
+    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?", re.ASCII
+)
+_NODE_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
+_XID_CODE: Final = re.compile(r"xid-[1-9][0-9]{0,8}")
+_IMAGE: Final = re.compile(r"[\w][\w./:@-]{0,511}", re.ASCII)
+
+
+def _matching(pattern: re.Pattern[str], called: str, remedy: str) -> Check:
+    def check(text: str) -> Iterator[Objection]:
+        if not pattern.fullmatch(text):
+            yield Objection("", f"{text[:80]!r} is no {called}.", remedy)
+
+    return check
+
+
+def _between(least: Any, most: Any = None) -> Check:
+    """From `least` to `most`, both allowed; numbers or durations."""
+
+    def check(value: Any) -> Iterator[Objection]:
+        if value < least or (most is not None and value > most):
+            limits = f"at least {_told(least)}" + ("" if most is None else f" and at most {_told(most)}")
+            yield Objection("", f"{_told(value)} is out of range.", f"Write {limits}.")
+
+    return check
+
+
+def _told(value: Any) -> str:
+    return write_duration(value) if isinstance(value, timedelta) else str(value)
+
+
+def _name(text: str) -> Iterator[Objection]:
+    if not text.strip() or not text.isprintable():
+        yield Objection("", "This is no name.", "Write a word or a few on one line.")
+
+
+def _floor(value: float) -> Iterator[Objection]:
+    if value <= 0:
+        yield Objection("", f"{value} GB/s is no floor.", "Write a number above 0, or null for none.")
+
+
+def _tolerance(value: float) -> Iterator[Objection]:
+    if not 0 < value < 1:
+        remedy = "Write a fraction above 0 and below 1: 0.1 lets a node be ten percent below its peers."
+        yield Objection("", f"{value} is out of range.", remedy)
+
+
+def _texts(texts: tuple[str, ...]) -> Iterator[Objection]:
+    for place, text in enumerate(texts):
+        if not text.strip():
+            yield Objection(f"[{place}]", "This is empty.", "Write a name, or take the entry out.")
+        elif text in texts[:place]:
+            yield Objection(f"[{place}]", f"{text!r} is listed twice.", "Keep one of the two.")
+
+
+def _xid_names(names: tuple[str, ...]) -> Iterator[Objection]:
+    if not names:
+        yield Objection("", "No alert name is listed, so every alert would be ignored.", "List at least one.")
+    yield from _texts(names)
+
+
+def _alert_names(alerts: AlertNames) -> Iterator[Objection]:
+    for place, name in enumerate(alerts.watchdog):
+        if alerts.is_xid(name):
+            problem = f"{name!r} matches a name under `xid` too, and an alert can only be one of the two."
+            yield Objection(f".watchdog[{place}]", problem, "Make the pattern under `xid` narrower.")
+
+
+def _selector(selector: Mapping[str, str]) -> Iterator[Objection]:
+    if not selector:
+        remedy = 'Name a label of its nodes, such as `nvidia.com/gpu.present: "true"`.'
+        yield Objection("", "An empty selector would select every node of the cluster.", remedy)
+    for name, value in selector.items():
+        if not _NODE_LABEL_NAME.fullmatch(name):
+            yield Objection(below(name), f"{name[:80]!r} is no label of a node.", "Write it as kubectl shows it.")
+        elif not _NODE_LABEL_VALUE.fullmatch(value):
+            problem = f"{value[:80]!r} cannot be the value of a label."
+            yield Objection(below(name), problem, "Write one exact value; patterns are not known here.")
+
+
+def _pools(pools: tuple[Pool, ...]) -> Iterator[Objection]:
+    if not pools:
+        yield Objection("", "No pool is listed, so no node would ever be looked after.", "List at least one.")
+    for place, pool in enumerate(pools):
+        for before in pools[:place]:
+            if pool.name == before.name:
+                yield Objection(f"[{place}].name", f"{pool.name!r} is the name of two pools.", "Name one otherwise.")
+            elif before.selector.items() <= pool.selector.items():
+                problem = f"The pool {before.name!r} before it selects all of its nodes, so it would never count."
+                yield Objection(f"[{place}].selector", problem, f"Move it before {before.name!r}, or narrow that one.")
+
+
+def _rungs(where: str, rungs: tuple[str, ...]) -> Iterator[Objection]:
+    for place, rung in enumerate(rungs):
+        if rung not in RUNGS:
+            yield Objection(f"{where}[{place}]", f"{rung!r} is no rung.", nearest(rung, RUNGS))
+        elif rung in rungs[:place]:
+            yield Objection(
+                f"{where}[{place}]", f"{rung!r} is on this ladder twice.", "No rung is taken twice: keep one."
+            )
+
+
+def _ladders(ladders: Mapping[XidClass, tuple[str, ...] | None]) -> Iterator[Objection]:
+    for class_, rungs in ladders.items():
+        if class_ is XidClass.UNKNOWN and rungs is not None:
+            problem = "An Xid that nobody knows is only ever noted, so it has no ladder."
+            yield Objection(below(class_), problem, "Name the codes that you know under `faults`.")
+        yield from _rungs(below(class_), rungs or ())
+
+
+def _faults(faults: Mapping[str, tuple[str, ...] | None]) -> Iterator[Objection]:
+    for code, rungs in faults.items():
+        if not _XID_CODE.fullmatch(code):
+            digits = "".join(re.findall(r"[0-9]", code)).lstrip("0") or "79"
+            remedy = f"Write `xid-` and the number: `xid-{digits[:9]}`."
+            yield Objection(below(code), f"{code[:80]!r} is no fault code.", remedy)
+        yield from _rungs(below(code), rungs or ())
+
+
+def _policy(policy: Policy) -> Iterator[Objection]:
+    for place, pool in enumerate(policy.pools):
+        if pool.mode.rank >= Mode.APPROVE.rank and not policy.node_jobs.benchmark_image:
+            problem = f"In mode {pool.mode} a repair must be proven, and there is no image for the benchmark."
+            yield Objection(f"pools[{place}].mode", problem, "Set `node_jobs.benchmark_image`, or take mode cordon.")
+
+
+_DNS_NAME: Final = _matching(_DNS_LABEL, "name of this kind", "Use up to 63 of a to z, 0 to 9 and hyphens inside.")
+_IMAGE_NAME: Final = _matching(_IMAGE, "image", "Write registry/name:tag or registry/name@sha256:digest.")
+_DEADLINE: Final = _between(timedelta(seconds=1), timedelta(days=7))
+
+CHECKS: Final[dict[tuple[type, str], Check]] = {
+    (ClusterName, "name"): _name,
+    (ClusterName, "label"): _matching(_ALERT_LABEL, "label of an alert", "Use letters, digits and underscores."),
+    (AlertNames, "xid"): _xid_names,
+    (AlertNames, "watchdog"): _texts,
+    (AlertNames, ""): _alert_names,
+    (Budgets, "cordons"): _between(1),
+    (Budgets, "disruptions"): _between(1),
+    (Pool, "name"): _DNS_NAME,
+    (Pool, "selector"): _selector,
+    (Pool, "disruptions"): _between(1),
+    (Pool, "cooldown"): _between(timedelta(0), timedelta(days=7)),
+    (Validation, "diagnose_level"): _between(1, 4),
+    (Validation, "required_tests"): _texts,
+    (Validation, "inconclusive_tries"): _between(1, 10),
+    (Validation, "bandwidth_floor"): _floor,
+    (Validation, "bandwidth_tolerance"): _tolerance,
+    (Deadlines, "drain"): _DEADLINE,
+    (Deadlines, "reboot"): _DEADLINE,
+    (Deadlines, "diagnose"): _DEADLINE,
+    (Deadlines, "benchmark"): _DEADLINE,
+    (NodeJobs, "namespace"): _DNS_NAME,
+    (NodeJobs, "host_image"): _IMAGE_NAME,
+    (NodeJobs, "diagnose_image"): _IMAGE_NAME,
+    (NodeJobs, "benchmark_image"): lambda image: _IMAGE_NAME(image) if image else (),
+    (Policy, "pools"): _pools,
+    (Policy, "ladders"): _ladders,
+    (Policy, "faults"): _faults,
+    (Policy, "observe_for"): _between(timedelta(seconds=1), timedelta(days=90)),
+    (Policy, "inventory_max_age"): _between(timedelta(seconds=1), timedelta(hours=1)),
+    (Policy, ""): _policy,
+}
