@@ -70,7 +70,7 @@ $(BIN)/python:
 		if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then found=$$python; break; fi; \
 	done; \
 	if [ -z "$$found" ]; then \
-		echo "Sickbay needs Python 3.11 or newer; $(if $(PYTHON),$(PYTHON) is $$("$(PYTHON)" --version 2>&1 || true),python3 is $$(python3 --version 2>&1 || true))." >&2; \
+		echo "Sickbay needs Python 3.11 or newer; $(or $(PYTHON),python3) is $$("$(or $(PYTHON),python3)" --version 2>/dev/null || echo absent)." >&2; \
 		echo "Install one, or name it: make PYTHON=/path/to/python3.12 ..." >&2; exit 1; \
 	fi; \
 	echo "Making $(VENV) with $$("$$found" --version) ..."; \
