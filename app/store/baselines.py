@@ -1,0 +1,36 @@
+"""What nodes measured when they last passed: the peers that a benchmark is compared with."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from app.store.connection import Link
+from app.store.documents import micros, read, write
+from app.store.keys import BOUNDS, KEYS, plain
+from app.store.values import Baseline
+
+
+class Baselines:
+    """`store.baselines`. `key` names what is comparable: product, driver, number of GPUs."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def record(self, key: str, node: str, gb_s: float, at: datetime) -> None:
+        """This node's value from now on, bus bandwidth in GB/s."""
+        forget = at - timedelta(seconds=BOUNDS["baseline_s"])
+        document = write(Baseline(key=key, node=node, gb_s=gb_s, at=at))
+        times = {"now": str(micros(at)), "forget": str(micros(forget))}
+        self._link.run("record_baseline", {"key": plain(key), "node": node, "document": document, **times})
+
+    def peers(self, key: str, besides: str) -> tuple[float, ...]:
+        """The values of the other nodes in GB/s, ascending."""
+        return tuple(sorted(known.gb_s for known in self._of(plain(key)) if known.node != besides))
+
+    def all(self) -> list[Baseline]:
+        """Every value, by key and node."""
+        keys = self._link.ask("ZRANGE", KEYS["baselines"], 0, -1)
+        return sorted((known for key in keys for known in self._of(key)), key=lambda known: (known.key, known.node))
+
+    def _of(self, name: str) -> list[Baseline]:
+        return [read(Baseline, text) for text in self._link.ask("HVALS", KEYS["baseline"] + name)]

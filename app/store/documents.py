@@ -1,0 +1,119 @@
+"""The bridge between the domain and JSON, and the only one.
+
+A document is the record's fields as they are named, and `v`, the version of that kind's form. Times are RFC 3339 in
+UTC with microseconds. To change a form (also to add a field: older code would drop it), add a function to that kind's
+`upcasters`, which makes a document of the next version from one of the last. A document newer than this code is
+left alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from app.domain.history import HistoryRow
+from app.domain.operations import Operation
+from app.domain.timeline import Entry
+from app.errors import SickbayError
+from app.store.values import AlertRecord, Baseline, NodeSummary, Pause, PendingAlert
+
+Plain = dict[str, Any]
+T = TypeVar("T")
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class NewerDocumentError(SickbayError):
+    """A later version of Sickbay wrote this document. It is neither read by guesswork nor written over."""
+
+
+class UnreadableDocumentError(SickbayError):
+    """A document of a version this code knows does not have its form: somebody else wrote under our key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One kind of document. `upcasters[n]` makes version n + 2 of version n + 1."""
+
+    kind: str
+    upcasters: tuple[Callable[[Plain], Plain], ...] = ()
+
+    @property
+    def version(self) -> int:
+        """The version that this code writes."""
+        return 1 + len(self.upcasters)
+
+
+FORMS: dict[type[Any], Form] = {
+    Operation: Form("operation"),
+    Entry: Form("timeline entry"),
+    HistoryRow: Form("history row"),
+    AlertRecord: Form("alert record"),
+    PendingAlert: Form("pending alert"),
+    NodeSummary: Form("node"),
+    Pause: Form("pause"),
+    Baseline: Form("baseline"),
+}
+
+
+def write(record: object) -> str:
+    """The document of a record whose type is in FORMS."""
+    return json.dumps({"v": FORMS[type(record)].version, **_plain(record)}, separators=(",", ":"))
+
+
+def read(kind: type[T], text: str) -> T:
+    """The record in a document.
+
+    Raises:
+        NewerDocumentError: it has a later version than FORMS names for its kind.
+        UnreadableDocumentError: it is no document of that kind.
+    """
+    form = FORMS[kind]
+    try:
+        plain: Plain = json.loads(text)
+        version = plain.pop("v")
+        if version > form.version:
+            raise NewerDocumentError(
+                f"A document of kind {form.kind} has version {version}; this Sickbay knows them up to {form.version}."
+            )
+        for upcast in form.upcasters[version - 1 :]:
+            plain = upcast(plain)
+        return msgspec.convert(plain, kind)
+    except (ValueError, TypeError, KeyError, AttributeError, msgspec.ValidationError) as error:
+        raise UnreadableDocumentError(f"A document of kind {form.kind} cannot be read: {error}.") from error
+
+
+def micros(at: datetime) -> int:
+    """Microseconds since 1970: how times are compared and sorted inside Redis, exact until the year 2255."""
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def moment(microseconds: float | str) -> datetime:
+    """The time of such a number, as Redis gives it back."""
+    return _EPOCH + timedelta(microseconds=int(float(microseconds)))
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Enum():
+            return value.value
+        case str():
+            # A lone surrogate, which JSON can carry and UTF-8 cannot, becomes a question mark.
+            return value.encode(errors="replace").decode()
+        case datetime():
+            return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        case Mapping():
+            return {_plain(key): _plain(member) for key, member in value.items()}
+        case list() | tuple():
+            return [_plain(member) for member in value]
+        case _ if dataclasses.is_dataclass(value):
+            return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        case _:
+            return value

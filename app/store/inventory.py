@@ -1,0 +1,106 @@
+"""The nodes as the watch last saw them, so that the web process can place alerts and draw nodes without a cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from app.domain.facts import NodeView
+from app.domain.placement import Inventory, KnownNode
+from app.store.connection import Link
+from app.store.documents import micros, moment, read, write
+from app.store.keys import KEYS
+from app.store.values import NodeSummary
+
+_Seen = tuple[str, tuple[NodeSummary, ...], Inventory]
+
+
+class Inventories:
+    """`store.inventory`. What was decoded last is kept, since thousands of reads meet one and the same writing."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._last: _Seen | None = None
+
+    def write(
+        self,
+        nodes: Sequence[NodeView],
+        pools: Mapping[str, str],
+        exporter_pods: Mapping[str, str],
+        ours_out: Collection[str],
+        *,
+        at: datetime,
+    ) -> None:
+        """Replace the inventory, in one transaction.
+
+        Args:
+            nodes: all nodes of the cluster.
+            pools: node to pool; a node in no pool is left out.
+            exporter_pods: `namespace/name` of each exporter pod to its node.
+            ours_out: the nodes that carry our mark.
+            at: when they were read.
+        """
+        seen = [_summary(node, pools.get(node.name), node.name in ours_out) for node in nodes]
+        text = json.dumps({"nodes": [write(node) for node in seen], "exporter_pods": dict(exporter_pods)})
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        out: list[str] = []
+        for node in seen:
+            if node.out_by_others:
+                out += (node.name, node.pool or "")
+        fields = ("at", micros(at), "digest", digest, "document", text)
+        commands: list[Sequence[str | int]] = [("HSET", KEYS["inventory"], *fields), ("DEL", KEYS["out"])]
+        if out:
+            commands.append(("HSET", KEYS["out"], *out))
+        self._link.ask_all(commands, at_once=True)
+
+    def read(self) -> tuple[Inventory, datetime] | None:
+        """The inventory and when it was read from the cluster; None before the first one."""
+        found = self._current()
+        return None if found is None else (found[0][2], found[1])
+
+    def nodes(self) -> list[NodeSummary]:
+        """The nodes, by name."""
+        found = self._current()
+        return [] if found is None else sorted(found[0][1], key=lambda node: node.name)
+
+    def written_at(self) -> datetime | None:
+        """When it was read from the cluster; None before the first one."""
+        at = self._link.ask("HGET", KEYS["inventory"], "at")
+        return None if at is None else moment(at)
+
+    def _current(self) -> tuple[_Seen, datetime] | None:
+        at, digest = self._link.ask("HMGET", KEYS["inventory"], "at", "digest")
+        if at is None:
+            return None
+        if self._last is None or self._last[0] != digest:
+            # All three at once: another writing may have come since.
+            at, digest, text = self._link.ask("HMGET", KEYS["inventory"], "at", "digest", "document")
+            self._last = _decoded(digest, text)
+        return self._last, moment(at)
+
+
+def _decoded(digest: str, text: str) -> _Seen:
+    told = json.loads(text)
+    nodes = tuple(read(NodeSummary, node) for node in told["nodes"])
+    known = tuple(
+        KnownNode(name=node.name, uid=node.uid, addresses=node.addresses, labels=node.labels) for node in nodes
+    )
+    return digest, nodes, Inventory(nodes=known, exporter_pods=told["exporter_pods"])
+
+
+def _summary(node: NodeView, pool: str | None, marked: bool) -> NodeSummary:  # noqa: FBT001 - a private constructor
+    return NodeSummary(
+        name=node.name,
+        uid=node.uid,
+        pool=pool,
+        ready=node.ready,
+        unschedulable=node.unschedulable,
+        marked_by_us=marked,
+        gpu_capacity=node.gpu_capacity,
+        gpu_allocatable=node.gpu_allocatable,
+        boot_id=node.boot_id,
+        addresses=node.addresses,
+        labels=node.labels,
+    )

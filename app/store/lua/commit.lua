@@ -1,0 +1,122 @@
+-- One change of one operation with all that belongs to it, or nothing. The first rule that speaks decides:
+-- repeated call, occurrence, version and node, claim, places. Only below the last of them is anything written.
+local id, node = request.id, request.node
+local now = tonumber(request.now)
+local key = K.operation .. id
+local stored = redis.call('HMGET', key, 'version', 'schema', 'nonce', 'owner', 'until', 'fence')
+local version, schema = tonumber(stored[1] or 0), tonumber(stored[2] or 0)
+local owner, claimed_until, fence = stored[4] or '', stored[5] or '0', tonumber(stored[6] or 0)
+
+-- The very same call again, because its answer was lost.
+if stored[3] == request.nonce then return {'committed', version, fence} end
+
+local known, led_to = dealt_with()
+if known then
+  push_duplicate()
+  return {'duplicate', led_to}
+end
+
+if schema > request.schema then return {'newer', schema} end
+if version ~= request.expected then return {'conflict', version, ''} end
+local open_here = redis.call('HGET', K.on_node, node)
+if not request.finished and open_here and open_here ~= id then return {'conflict', version, open_here} end
+
+local function claim_is_valid() return owner ~= '' and tonumber(claimed_until) > now end
+
+local held = request.held_claim
+if held and (held.owner ~= owner or held.fence ~= fence) then
+  if owner ~= '' then return {'claimed', owner, claimed_until} end
+  return {'conflict', version, ''}
+end
+local claim = request.claim
+if claim then
+  if claim_is_valid() and claim.owner ~= owner then return {'claimed', owner, claimed_until} end
+  if claim.owner ~= owner or not claim_is_valid() then fence = fence + 1 end
+  owner, claimed_until = claim.owner, claim['until']
+end
+if request.finished or (request.drop_claim_of and request.drop_claim_of == owner) then owner, claimed_until = '', '0' end
+
+-- A place is a field "node|budget" (no node's name holds a bar); nodes that are out by other hands use up the budgets of disruptions.
+local reserved = redis.call('HGETALL', K.places)
+for _, budget in ipairs(request.places or {}) do
+  local users, count = {}, 0
+  local function add(name)
+    if name ~= node and not users[name] then users[name], count = true, count + 1 end
+  end
+  for i = 1, #reserved, 2 do
+    local bar = string.find(reserved[i], '|', 1, true)
+    if string.sub(reserved[i], bar + 1) == budget.name then add(string.sub(reserved[i], 1, bar - 1)) end
+  end
+  if budget.counts_out then
+    local out = redis.call('HGETALL', K.out)
+    for i = 1, #out, 2 do
+      if not budget.pool or budget.pool == out[i + 1] then add(out[i]) end
+    end
+  end
+  if count >= budget.limit then
+    local answer = {'no place', budget.name, budget.limit}
+    for name in pairs(users) do answer[#answer + 1] = name end
+    return answer
+  end
+end
+
+-- Nothing below can refuse.
+version = request.expected + 1
+redis.call('HSET', key, 'document', request.document, 'version', version, 'schema', request.schema,
+  'nonce', request.nonce, 'owner', owner, 'until', claimed_until, 'fence', fence)
+
+local timeline = K.timeline .. id
+for _, entry in ipairs(request.entries or {}) do redis.call('RPUSH', timeline, entry) end
+redis.call('LTRIM', timeline, -BOUND.timeline, -1)
+
+local disruptions = K.disruptions .. node
+local disrupted_before = redis.call('ZSCORE', disruptions, id)
+-- At the end of an operation its disruption ends too: the node cools down from here.
+if request.disrupted or (request.finished and disrupted_before) then
+  redis.call('ZADD', disruptions, 'GT', request.now, id)
+  redis.call('ZREMRANGEBYRANK', disruptions, 0, -(BOUND.disruptions + 1))
+  redis.call('EXPIRE', disruptions, BOUND.disruptions_s)
+end
+
+redis.call('ZADD', K.all, request.opened_at, id)
+if request.finished then
+  redis.call('ZREM', K.due, id)
+  redis.call('ZREM', K.open, id)
+  if open_here == id then redis.call('HDEL', K.on_node, node) end
+  for i = 1, #reserved, 2 do
+    if reserved[i + 1] == id then redis.call('HDEL', K.places, reserved[i]) end
+  end
+  redis.call('ZADD', K.finished, request.finished_at, id)
+  redis.call('EXPIRE', key, BOUND.finished_s)
+  redis.call('EXPIRE', timeline, BOUND.finished_s)
+  local function forget(old)
+    redis.call('DEL', K.operation .. old, K.timeline .. old)
+    redis.call('ZREM', K.finished, old)
+    redis.call('ZREM', K.all, old)
+  end
+  for _, old in ipairs(redis.call('ZRANGEBYSCORE', K.finished, '-inf', request.forget, 'LIMIT', 0, 100)) do
+    forget(old)
+  end
+  local excess = redis.call('ZCARD', K.finished) - BOUND.finished
+  if excess > 0 then
+    for _, old in ipairs(redis.call('ZRANGE', K.finished, 0, math.min(excess, 100) - 1)) do forget(old) end
+  end
+else
+  -- While somebody holds the claim, the next look is due when it runs out: that finds a holder that died.
+  redis.call('ZADD', K.due, claim_is_valid() and claimed_until or request.next_check_at, id)
+  redis.call('ZADD', K.open, request.opened_at, id)
+  if redis.call('ZREM', K.finished, id) == 1 then
+    redis.call('PERSIST', key)
+    redis.call('PERSIST', timeline)
+  end
+  redis.call('HSET', K.on_node, node, id)
+  for _, budget in ipairs(request.places or {}) do
+    redis.call('HSET', K.places, node .. '|' .. budget.name, id)
+  end
+end
+
+remember_occurrence(id)
+push_alert(request.alert)
+file_rows()
+if request.pending_id then drop_pending(request.pending_id) end
+return {'committed', version, fence}

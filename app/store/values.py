@@ -1,0 +1,201 @@
+"""What the store takes and gives beside the domain's own records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from app.domain.alerts import Alert
+from app.domain.guards import Budget
+from app.domain.history import HistoryRow
+from app.domain.operations import Operation
+from app.domain.timeline import Entry
+from app.domain.triage import Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertRecord:
+    """One delivery of an alert and what became of it, for the list of last alerts."""
+
+    at: datetime
+    name: str
+    fingerprint: str
+    status: str
+    decision: Decision
+    reason: str
+    node: str | None = None
+    operation: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingAlert:
+    """An alert that waits for a worker to place it. `occurrence` is claimed by it already."""
+
+    id: str
+    alert: Alert
+    occurrence: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRequest:
+    """Take the claim for `owner`, or prolong it, up to `until`."""
+
+    owner: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Who alone may act for an operation, until when. `fence` grows with each new holder."""
+
+    owner: str
+    until: datetime
+    fence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One commit: everything in it is stored, or nothing.
+
+    * `operation` is written with version `expected_version` + 1; 0 expects that it is not there yet.
+    * `claim` takes or prolongs the claim, `drop_claim_of` gives that owner's back, and `held_claim` (owner, fence)
+      makes the commit depend on that claim being the stored one. Without any of them the version alone decides.
+    * `occurrence` is the alert's that led here; `pending_id` says that it waited and that its occurrence is ours.
+    * `places` are the budgets (name to limit) in which the node takes a place until the operation is finished.
+    * `disrupted` remembers `now` as a disruption of the node by this operation.
+    """
+
+    operation: Operation
+    expected_version: int
+    now: datetime
+    entries: tuple[Entry, ...] = ()
+    claim: ClaimRequest | None = None
+    held_claim: tuple[str, int] | None = None
+    drop_claim_of: str | None = None
+    occurrence: str | None = None
+    pending_id: str | None = None
+    alert: AlertRecord | None = None
+    history: tuple[HistoryRow, ...] = ()
+    places: Mapping[str, int] = field(default_factory=dict)
+    disrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Stored. `version` is the one to expect next time, `fence` that of the claim."""
+
+    version: int
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Somebody else was first: load again and decide again.
+
+    `version` is the stored one, 0 if there is none. `open_operation` is set when another one is open on the node.
+    """
+
+    version: int
+    open_operation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedBy:
+    """Another owner may act now, or took the claim over since."""
+
+    owner: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlace:
+    """This budget is full. `users` are the nodes in it beside the one that asks."""
+
+    budget: str
+    limit: int
+    users: frozenset[str]
+
+    @property
+    def reason(self) -> str:
+        """The sentence, in the guard's own words."""
+        return Budget(self.budget, self.limit, self.users).full_for("") or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """This occurrence was dealt with before, in `operation` if it led to one. Nothing else was stored."""
+
+    operation: str | None
+
+
+CommitResult = Committed | Conflict | ClaimedBy | NoPlace | Duplicate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Who paused Sickbay, when and why."""
+
+    actor: str
+    reason: str
+    at: datetime
+
+    @property
+    def sentence(self) -> str:
+        """The same at any time of asking, so that a page that shows it does not change by itself."""
+        return f"Paused by {self.actor} since {self.at:%Y-%m-%d %H:%M} UTC: {self.reason.rstrip('.')}."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """The bus bandwidth, in GB/s, that a node measured when it last passed. `key` says what is comparable with it."""
+
+    key: str
+    node: str
+    gb_s: float
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSummary:
+    """A node as the watch last saw it. `marked_by_us` says that it carries Sickbay's mark."""
+
+    name: str
+    uid: str
+    pool: str | None = None
+    ready: bool = True
+    unschedulable: bool = False
+    marked_by_us: bool = False
+    gpu_capacity: int = 0
+    gpu_allocatable: int = 0
+    boot_id: str = ""
+    addresses: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def product(self) -> str:
+        """The GPU's model, as GPU feature discovery labels it."""
+        return self.labels.get("nvidia.com/gpu.product", "")
+
+    @property
+    def driver_version(self) -> str:
+        """The driver's version, as GPU feature discovery labels it; older ones label three numbers."""
+        whole = self.labels.get("nvidia.com/cuda.driver-version.full", "")
+        parts = (self.labels.get(f"nvidia.com/cuda.driver.{part}", "") for part in ("major", "minor", "rev"))
+        return whole or ".".join(part for part in parts if part)
+
+    @property
+    def zone(self) -> str:
+        """The zone, by Kubernetes' well-known label."""
+        return self.labels.get("topology.kubernetes.io/zone", "")
+
+    @property
+    def rack(self) -> str:
+        """The rack. No label for it is standard; this is the one most in use."""
+        return self.labels.get("topology.kubernetes.io/rack", "")
+
+    @property
+    def out_by_others(self) -> bool:
+        """Whether it takes no work, and not through us: it uses the disruptions budget up all the same."""
+        return (self.unschedulable or not self.ready) and not self.marked_by_us
