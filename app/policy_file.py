@@ -28,7 +28,7 @@ _KINDS: Final[Mapping[tuple[type, str], Any]] = {(Policy, "ladders"): Mapping[Xi
 
 def load_policy(path: Path) -> Policy:
     """The policy in this file. Raises `ConfigurationError`, with all that is wrong in one text."""
-    problems = find_problems(path)
+    problems = policy_or_problems(path)
     if isinstance(problems, Policy):
         return problems
     if len(problems) == 1:
@@ -37,7 +37,7 @@ def load_policy(path: Path) -> Policy:
     raise ConfigurationError(f"{len(problems)} things are wrong.\n{listed}", file=str(path))
 
 
-def find_problems(path: Path) -> Policy | tuple[ConfigurationError, ...]:
+def policy_or_problems(path: Path) -> Policy | tuple[ConfigurationError, ...]:
     """The policy in this file, or everything that is wrong in it, in the order of its lines. Never raises them."""
     try:
         with path.open("rb") as file:
@@ -53,7 +53,7 @@ def find_problems(path: Path) -> Policy | tuple[ConfigurationError, ...]:
 
 
 def read_policy(text: str, *, file: str) -> Policy | tuple[ConfigurationError, ...]:
-    """As `find_problems`, from the text; `file` is only its name in the problems."""
+    """As `policy_or_problems`, from the text; `file` is only its name in the problems."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
