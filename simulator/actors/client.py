@@ -25,6 +25,7 @@ PATHS = {
     "jobs": "/apis/batch/v1",
     "daemonsets": "/apis/apps/v1",
     "deployments": "/apis/apps/v1",
+    "replicasets": "/apis/apps/v1",
     "statefulsets": "/apis/apps/v1",
 }
 

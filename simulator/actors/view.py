@@ -17,7 +17,16 @@ Object = dict[str, Any]
 Key = tuple[str, str]
 Listener = Callable[[str, Object | None, Object], None]
 
-RESOURCES = ("nodes", "pods", "jobs", "daemonsets", "deployments", "statefulsets", "poddisruptionbudgets")
+RESOURCES = (
+    "nodes",
+    "pods",
+    "jobs",
+    "daemonsets",
+    "deployments",
+    "replicasets",
+    "statefulsets",
+    "poddisruptionbudgets",
+)
 
 
 def key_of(an_object: Object) -> Key:

@@ -1,0 +1,108 @@
+"""The kubelets' nodes: registering them, keeping their status true, and a reboot from SIGTERM to Ready."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from simulator.actors.actor import Actor
+from simulator.actors.client import ApiClient, ApiRefused
+from simulator.actors.kubelet import Kubelet
+from simulator.actors.pod_status import now
+from simulator.actors.view import ClusterView
+from simulator.clock import Clock
+from simulator.hardware import Machine
+from simulator.objects import GPU, GPUS, conditions, control_plane, node, node_info
+
+Object = dict[str, Any]
+
+
+class Nodes:
+    """One node for each machine; a machine without GPUs is a control plane."""
+
+    def __init__(self, api: ApiClient, view: ClusterView, kubelet: Kubelet, clock: Clock) -> None:
+        self._api = api
+        self._view = view
+        self._kubelet = kubelet
+        self._machines = kubelet.machines
+        self._clock = clock
+        self.actor = Actor("kubelet-nodes", self._look)
+        kubelet.power_off = self.reboot
+        kubelet.node_changed = self.look_at
+
+    def start(self) -> None:
+        self.register()
+        self.actor.start()
+
+    def stop(self) -> None:
+        self.actor.stop()
+        self.actor.join()
+
+    def look_at(self, name: str) -> None:
+        """Something about the machine changed: its node's status follows."""
+        self.actor.add(("status", name))
+
+    def reboot(self, name: str) -> None:
+        """The machine was told to reboot: it goes down soon, and comes up as its behaviour says."""
+        self.actor.add(("down", name), self._clock.real(self._clock.durations.reboot_down))
+
+    def register(self) -> None:
+        """Creates the nodes that are not there yet."""
+        port = self._kubelet.logs.port
+        for name, machine in self._machines.items():
+            if machine.gpus:
+                wanted = node(name, boot_id=machine.boot_id, gpus=len(machine.gpus), kubelet_port=port)
+            else:
+                wanted = control_plane(name, boot_id=machine.boot_id, kubelet_port=port)
+            wanted["status"]["conditions"] = conditions(ready=True, at=now())
+            with suppress(ApiRefused):  # It is there: the status below makes it true.
+                self._api.create("nodes", "", wanted)
+            self.actor.add(("status", name))
+
+    def _look(self, key: tuple[str, str]) -> None:
+        what, name = key
+        machine = self._machines[name]
+        if what == "down" and machine.up:
+            self._go_down(name, machine)
+        elif what == "up" and not machine.up:
+            self._come_up(name, machine)
+        elif what == "status" and machine.up:
+            self._report(name, machine)
+
+    def _go_down(self, name: str, machine: Machine) -> None:
+        # The kubelet's graceful shutdown says so before it ends.
+        found = conditions(ready=False, at=now())
+        found[-1]["message"] = "node is shutting down"
+        self._api.patch("nodes", "", name, {"status": {"conditions": found}}, status=True)
+        machine.shut_down()
+        self._kubelet.lose_power(name)
+        self.actor.add(("up", name), self._clock.real(self._clock.durations.reboot))
+
+    def _come_up(self, name: str, machine: Machine) -> None:
+        if not machine.boot():
+            return
+        self._report(name, machine)
+        self._kubelet.look_at_node(name)
+
+    def _report(self, name: str, machine: Machine) -> None:
+        """Brings the node's status to what the machine is; writes nothing when nothing changed."""
+        known = self._api.get("nodes", "", name)
+        status = known.get("status") or {}
+        change: Object = {}
+        ready = next((one for one in status.get("conditions") or [] if one["type"] == "Ready"), {})
+        if ready.get("status") != "True":
+            change["conditions"] = conditions(ready=True, at=now())
+        if (status.get("nodeInfo") or {}).get("bootID") != machine.boot_id:
+            change["nodeInfo"] = node_info(name, machine.boot_id)
+        port = {"kubeletEndpoint": {"Port": self._kubelet.logs.port}}
+        if status.get("daemonEndpoints") != port:
+            change["daemonEndpoints"] = port
+        if machine.gpus:
+            offered = str(machine.allocatable())
+            if (status.get("allocatable") or {}).get(GPU) != offered:
+                change["allocatable"] = {GPU: offered}
+            on_bus = str(len(machine.seen())) if machine.boots > 1 else str(GPUS)
+            if (status.get("capacity") or {}).get(GPU) != on_bus:
+                change["capacity"] = {GPU: on_bus}
+        if change:
+            self._api.patch("nodes", "", name, {"status": change}, status=True)

@@ -1,0 +1,235 @@
+"""Puts the simulated cluster together: the server, the machines and the actors, in threads of one process."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import yaml
+
+from simulator import clock as clocks
+from simulator.actors.alerting import Alerting
+from simulator.actors.client import ApiClient
+from simulator.actors.daemons import DaemonSets
+from simulator.actors.disruption import Disruption
+from simulator.actors.garbage import GarbageCollector
+from simulator.actors.jobs import Jobs
+from simulator.actors.kubelet import Kubelet
+from simulator.actors.kubelet_nodes import Nodes
+from simulator.actors.node_lifecycle import NodeLifecycle
+from simulator.actors.operands import NAMESPACE as OPERATOR
+from simulator.actors.operands import operands
+from simulator.actors.pod_status import is_ready
+from simulator.actors.replicas import Replicas
+from simulator.actors.scheduler import Scheduler
+from simulator.actors.view import ClusterView
+from simulator.actors.workloads import NAMESPACES as OF_PEOPLE
+from simulator.actors.workloads import workloads
+from simulator.api.audit import Audit
+from simulator.api.routes import Routes
+from simulator.api.server import ApiServer
+from simulator.api.store import Store
+from simulator.control import Control
+from simulator.hardware import Machine, machine
+from simulator.objects import node_names
+
+Object = dict[str, Any]
+NAMESPACES = ("default", "kube-system", OPERATOR, "sickbay", "sickbay-node-jobs", *OF_PEOPLE)
+READY_S = 60.0
+
+# Tokens of the simulated cluster, and who they are in the audit.
+USERS = {
+    "simulator-actors": "system:simulator",
+    "simulator-client": "system:serviceaccount:sickbay:sickbay",
+    "simulator-person": "alice",
+}
+
+
+class _Party(Protocol):
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Cluster:
+    """A running cluster; `start` below makes it. `kubeconfig` is the path of a file that leads to it."""
+
+    def __init__(
+        self,
+        *,
+        nodes: int | list[str],
+        speed: float,
+        port: int,
+        webhook_url: str | None,
+        webhook_token_file: Path | None,
+        cluster_label: str,
+        durations: clocks.Durations | None,
+    ) -> None:
+        self.clock = clocks.started(speed, durations)
+        self.nodes = node_names(nodes) if isinstance(nodes, int) else list(nodes)
+        self.machines: dict[str, Machine] = {name: machine(name) for name in self.nodes}
+        self.machines["control-1"] = machine("control-1", gpus=0)
+        self.store = Store()
+        self.audit = Audit()
+        self._directory = Path(tempfile.mkdtemp(prefix="simulated-cluster-"))
+        self.routes = Routes(self.store, self.audit, USERS, {})
+        self.server = ApiServer(self.routes, port)
+        self.url = self.server.url
+        self.kubeconfig = write_kubeconfig(self._directory / "kubeconfig", self.url, "simulator-client")
+        self.api = ApiClient(self.url, "simulator-actors", "simulator-actors/1.0")
+        self.person = ApiClient(self.url, "simulator-person", "kubectl/v1.36.3 (linux/amd64) kubernetes/abcdef0")
+        self.view = ClusterView(self.api)
+        self.kubelet = Kubelet(self.api, self.view, self.machines, self.clock)
+        self.node_keeper = Nodes(self.api, self.view, self.kubelet, self.clock)
+        self.alerting = Alerting(self.machines, self.view, self.clock, cluster_label)
+        if webhook_url:
+            self.alerting.send_to(webhook_url, webhook_token_file)
+        self.routes.extra["/simulator/"] = Control(self).answer
+        self._parties: list[_Party] = []
+
+    def run(self, *, actors: bool, people: bool, operator: tuple[str, ...] | None) -> None:
+        """Starts the server and, where asked, the actors, the GPU Operator (None: without) and the workloads."""
+        self.server.start()
+        for name in NAMESPACES:
+            self.api.create("namespaces", "", {"metadata": {"name": name}})
+        if not actors:
+            self.kubelet.logs.start()
+            self._parties = [_LogsOnly(self.kubelet)]
+            self.node_keeper.register()
+            return
+        self._parties = [
+            NodeLifecycle(self.api, self.view, self.clock),
+            Scheduler(self.api, self.view),
+            Jobs(self.api, self.view, self.clock),
+            Replicas(self.api, self.view),
+            DaemonSets(self.api, self.view),
+            Disruption(self.api, self.view),
+            GarbageCollector(self.api, self.view),
+            self.kubelet,
+            self.node_keeper,
+        ]
+        self.view.start()
+        for party in self._parties:
+            party.start()
+        self.alerting.start()
+        self._parties.append(self.alerting)
+        for daemons in operands(operator) if operator is not None else []:
+            self.api.create("daemonsets", daemons["metadata"]["namespace"], daemons)
+        for resource, one in workloads(self.nodes) if people else []:
+            self.api.create(resource, one["metadata"]["namespace"], one)
+        self._wait_until_ready(people=people)
+
+    def _wait_until_ready(self, *, people: bool) -> None:
+        ends = time.monotonic() + READY_S
+        while time.monotonic() < ends:
+            nodes = [one for one in self.view.all("nodes") if is_ready(one)]
+            pods = self.view.all("pods")
+            wanted = self.view.all("daemonsets")
+            complete = all(
+                one["status"].get("numberReady") == one["status"].get("desiredNumberScheduled") != 0 for one in wanted
+            )
+            if len(nodes) == len(self.machines) and complete and all(map(is_ready, pods)) and (pods or not people):
+                return
+            self.clock_tick.wait(0.02)
+        waiting = [one["metadata"]["name"] for one in self.view.all("pods") if not is_ready(one)]
+        raise TimeoutError(f"the simulated cluster was not ready after {READY_S:g} s; not ready: {waiting}")
+
+    clock_tick = threading.Event()  # never set: a pause that needs no sleep
+
+    def stop(self) -> None:
+        """Ends every thread and removes the kubeconfig."""
+        for party in self._parties:
+            if isinstance(party, _LogsOnly):
+                party.stop()
+        self.api.wake()
+        self.server.stop()
+        for party in reversed(self._parties):
+            if not isinstance(party, _LogsOnly):
+                party.stop()
+        self.view.stop()
+        self.api.close()
+        self.person.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+
+class _LogsOnly:
+    """The kubelets' log endpoint without kubelets: nodes are there, and nothing moves on them."""
+
+    def __init__(self, kubelet: Kubelet) -> None:
+        self._kubelet = kubelet
+
+    def start(self) -> None:
+        self._kubelet.logs.start()
+
+    def stop(self) -> None:
+        self._kubelet.logs.stop()
+
+
+def start(
+    *,
+    nodes: int | list[str] = 4,
+    speed: float = 60.0,
+    webhook_url: str | None = None,
+    webhook_token_file: Path | None = None,
+    port: int = 0,
+    actors: bool = True,
+    workloads: bool = True,
+    operator: tuple[str, ...] | None = (),
+    cluster_label: str = "demo",
+    durations: clocks.Durations | None = None,
+) -> Cluster:
+    """Starts a cluster and returns when its nodes are Ready and its workloads run.
+
+    Args:
+        nodes: how many GPU nodes, or their names.
+        speed: simulated seconds in a real one; also for graces, deadlines and tolerations in specs.
+        webhook_url: where alerts go; `Cluster.alerting.send_to` sets it later.
+        webhook_token_file: a file with the bearer token for it.
+        port: of the API server; 0 takes a free one.
+        actors: without them nodes are registered and nothing moves: for tests of a client alone.
+        workloads: whether the training run, the inference service and the batch job are there.
+        operator: which DaemonSets of the GPU Operator; () is all, None none.
+        cluster_label: the `cluster` label on alerts; empty leaves it out.
+        durations: how long things take, where not as in reality.
+    """
+    cluster = Cluster(
+        nodes=nodes,
+        speed=speed,
+        port=port,
+        webhook_url=webhook_url,
+        webhook_token_file=webhook_token_file,
+        cluster_label=cluster_label,
+        durations=durations,
+    )
+    try:
+        cluster.run(actors=actors, people=workloads and actors, operator=operator if actors else None)
+    except BaseException:
+        cluster.stop()
+        raise
+    return cluster
+
+
+def write_kubeconfig(path: Path, url: str, token: str) -> Path:
+    """Writes a kubeconfig with one cluster and one user, and returns its path."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "simulated", "cluster": {"server": url}}],
+        "users": [{"name": "client", "user": {"token": token}}],
+        "contexts": [{"name": "simulated", "context": {"cluster": "simulated", "user": "client"}}],
+        "current-context": "simulated",
+    }
+    path.write_text(yaml.safe_dump(config))
+    path.chmod(0o600)
+    return path
