@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
+
+from app.store import Store, connect
+from simulator import valkey as embedded
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,3 +49,19 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("SICKBAY_") or name in {"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def valkey() -> Iterator[embedded.EmbeddedValkey]:
+    """A real Valkey for the whole run; each test that asks for `store` finds it empty."""
+    with embedded.start(appendonly=False) as server:
+        yield server
+
+
+@pytest.fixture
+def store(valkey: embedded.EmbeddedValkey) -> Iterator[Store]:
+    """The store on an empty Valkey."""
+    redis = connect(valkey.url)
+    redis.flushall()
+    yield Store(redis)
+    redis.close()

@@ -73,6 +73,13 @@ class Places(Protocol):
         """All nodes and exporter pods as they are now."""
 
 
+class Baselines(Protocol):
+    """What peers measured. The store answers this one."""
+
+    def peers(self, key: str, *, besides: str) -> tuple[float, ...]:
+        """The last bus bandwidth in GB/s of each other node measured alike."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """The bundle a worker is wired with."""
@@ -81,3 +88,4 @@ class Ports:
     pods: Pods
     node_jobs: NodeJobs
     places: Places
+    baselines: Baselines

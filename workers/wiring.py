@@ -1,1 +1,3 @@
-"""Which adapter stands behind which port in this process. The only module that knows them."""
+"""Puts a worker together from its settings: the only module that names adapters."""
+
+from __future__ import annotations

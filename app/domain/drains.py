@@ -14,6 +14,11 @@ from app.domain.facts import PodView
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
 
+def refusal_key(pod_uid: str) -> str:
+    """Where the drain's memo keeps until when, and why, this pod's eviction was refused: `<time> <sentence>`."""
+    return f"refused/{pod_uid}"
+
+
 class PodFate(StrEnum):
     """What a drain does about one pod."""
 

@@ -1,4 +1,4 @@
-"""What is wrong: a fault on one GPU of one node, and how an alert becomes one. Whether to act on it is policy's business."""
+"""What is wrong: a fault on one GPU of one node. Whether to act on it is policy's business."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BLANK_SERIALS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """A card as far as it is known. `serial` and `uuid` are texts (leading zeros kept), `index` is DCGM's on that node."""
+    """A card as far as it is known: serial and UUID are texts (leading zeros kept), the index is DCGM's on its node."""
 
     serial: str | None = None
     uuid: str | None = None

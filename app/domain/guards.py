@@ -33,7 +33,7 @@ class Hurts(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """No, for this reason; ask again after `after`. With `needs_human` only a person can lift it, by allowing `asks`."""
+    """No, for this reason; asked again after `after`. With `needs_human` only a person lifts it, by allowing `asks`."""
 
     reason: str
     after: timedelta = SOON
@@ -54,7 +54,7 @@ class Budget:
         others = self.users - {node}
         if len(others) < self.limit:
             return None
-        shown = ", ".join(sorted(others)[:5]) + (", …" if len(others) > 5 else "")  # noqa: PLR2004 - a line's length
+        shown = ", ".join(sorted(others)[:5]) + (", …" if len(others) > 5 else "")
         return f"{len(others)} of {self.limit} {self.name} are in use ({shown})."
 
 
@@ -131,7 +131,9 @@ def cooled_down(seen: Circumstances) -> Hold | None:
     left = seen.last_disruption + seen.pool.cooldown - seen.now
     if left <= timedelta(0):
         return None
-    text = f"{seen.node.name} was disrupted less than {spell(seen.pool.cooldown)} ago; pool {seen.pool.name} lets it cool down."
+    text = (
+        f"{seen.node.name} was disrupted less than {spell(seen.pool.cooldown)} ago and cools down before it is again."
+    )
     return Hold(text, min(left, LATER))
 
 

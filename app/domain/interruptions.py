@@ -1,5 +1,7 @@
-"""What ends an operation from outside, looked for before every act: the node is gone or another one, a person
-took it out of our hands, or an observed operation has been watched long enough."""
+"""What ends an operation from outside, looked for before every act.
+
+The node is gone or another one, a person took it out of our hands, or it has been observed long enough.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,8 @@ def _taken_away(operation: Operation, node: NodeView) -> Interruption | MarksGon
         text = f"{node.name} was uncordoned by a person, so the operation stops and takes its marks away."
         return Interruption(Result.CANCELLED, text, clean_up=True)
     if operation.holds_node and not ours:
-        return MarksGone(f"Sickbay's annotation on {node.name} is gone, the cordon is not: retry the cordon or cancel.")
+        text = f"Sickbay's annotation on {node.name} is gone, the cordon is not: whoever took it has the node now."
+        return MarksGone(f"{text} Cancel this operation to let go of it.")
     return None
 
 

@@ -6,7 +6,7 @@ node; `workers.engine` does, and stores what these functions return.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,6 +19,9 @@ from app.domain.timeline import SICKBAY, Entry
 
 LOOK_AGAIN = timedelta(minutes=5)
 """How soon an operation that waits for a person is looked at again; the watch notices changes sooner."""
+
+PICKED_UP_WITHIN = timedelta(seconds=5)
+"""When work that was just handed to a queue is looked for, in case the hand-over was lost."""
 
 MAX_FAULTS = 64
 """Faults kept on one operation; a storm on one node adds nothing by its length."""
@@ -56,7 +59,9 @@ class NodeRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """`version` counts commits. `ladder` is what policy ordered when it opened. `asks` names what an approval would
+    """All that is known of it; its timeline is kept beside it.
+
+    `version` counts commits. `ladder` is what policy ordered when it opened. `asks` names what an approval would
     allow and `approvals` what a person has allowed. `ending` is the result its release step will end with.
     """
 
@@ -121,7 +126,7 @@ def open_repair(fault: Fault, *, id: str, node: NodeRef, pool: str, ladder: tupl
         faults=(fault,),
         ladder=ladder,
         opened_at=now,
-        next_check_at=now,
+        next_check_at=now + PICKED_UP_WITHIN,
         reason=f"{fault.evidence}.",
     )
     return operation, (Entry(now, "alert", f"{fault.source} firing: {fault.evidence}."),)
@@ -139,7 +144,8 @@ def join(operation: Operation, fault: Fault, *, ladder: tuple[str, ...], now: da
     if len(operation.faults) >= MAX_FAULTS:
         return None
     rungs = operation.ladder + tuple(rung for rung in ladder if rung not in operation.ladder)
-    joined = replace(operation, faults=(*operation.faults, fault), ladder=rungs, next_check_at=now)
+    joined = replace(operation, faults=(*operation.faults, fault), ladder=rungs)
+    joined = replace(joined, next_check_at=now + PICKED_UP_WITHIN)
     return joined, (Entry(now, "alert", f"{fault.source} firing: {fault.evidence}; it joins this operation."),)
 
 
@@ -148,7 +154,8 @@ def begin(operation: Operation, act: Act, *, now: datetime) -> Changed:
     step = _started(_current(operation), now)
     entries = () if step.reason == act.reason else (Entry(now, SICKBAY, act.reason),)
     step = replace(step, state=StepState.RUNNING, reason=act.reason, memo={**step.memo, **act.memo})
-    return replace(_with(operation, step), state=State.RUNNING, reason=act.reason, asks=""), entries
+    begun = replace(_with(operation, step), state=State.RUNNING, reason=act.reason, asks="")
+    return replace(begun, next_check_at=now + PICKED_UP_WITHIN), entries
 
 
 def apply(operation: Operation, outcome: Outcome, *, now: datetime) -> Changed:
@@ -162,12 +169,18 @@ def apply(operation: Operation, outcome: Outcome, *, now: datetime) -> Changed:
             return replace(waiting, next_check_at=now + after), said
         case NeedsHuman(reason, asks):
             return ask(operation, reason, asks=asks, now=now)
-        case Done(reason, memo):
+        case Done(reason, memo, _):
             step = replace(step, state=StepState.DONE, finished_at=now, reason=reason, memo={**step.memo, **memo})
             return _go_on(_with(operation, step), Entry(now, SICKBAY, reason), now)
-        case Failed(reason):
+        case Failed(reason, _):
             step = replace(step, state=StepState.FAILED, finished_at=now, reason=reason)
             return _next_rung(_with(operation, step), Entry(now, SICKBAY, reason), now)
+
+
+def note(operation: Operation, memo: Mapping[str, str]) -> Operation:
+    """The operation with what its current step must remember besides, such as why an eviction was refused."""
+    step = _current(operation)
+    return _with(operation, replace(step, memo={**step.memo, **memo}))
 
 
 def hold(operation: Operation, reason: str, *, now: datetime, after: timedelta) -> Changed:
@@ -199,7 +212,9 @@ def give_back(operation: Operation, result: Result, *, actor: str, reason: str, 
         return untouched, (Entry(now, actor, reason),)
     release = PlannedStep(step=repair.RELEASE, memo={"ordered": reason})
     last = replace(operation, plan=(*plan, release), ending=result, reason=reason)
-    return replace(last, state=State.RUNNING, asks="", next_check_at=now), (Entry(now, actor, reason),)
+    return replace(last, state=State.RUNNING, asks="", next_check_at=now + PICKED_UP_WITHIN), (
+        Entry(now, actor, reason),
+    )
 
 
 def learn(operation: Operation, gpus: Sequence[Gpu]) -> Operation:
@@ -217,7 +232,8 @@ def learn(operation: Operation, gpus: Sequence[Gpu]) -> Operation:
 def _go_on(operation: Operation, entry: Entry, now: datetime) -> Changed:
     done = operation.plan[-1]
     if operation.current is not None:
-        return replace(operation, state=State.RUNNING, reason=entry.text, asks="", next_check_at=now), (entry,)
+        going = replace(operation, state=State.RUNNING, reason=entry.text, asks="")
+        return replace(going, next_check_at=now + PICKED_UP_WITHIN), (entry,)
     if done.step == repair.RELEASE:
         over, _ = finish(operation, operation.ending, entry.text, now=now)
         return over, (entry,)
@@ -229,8 +245,11 @@ def _next_rung(operation: Operation, entry: Entry, now: datetime) -> Changed:
     if rung is None:
         return _stuck(operation, entry, now)
     plan = tuple(step if step.over else replace(step, state=StepState.SKIPPED) for step in operation.plan)
-    going = replace(operation, plan=plan + repair.rung_steps(rung), state=State.RUNNING, asks="", next_check_at=now)
-    return replace(going, reason=entry.text), (entry, Entry(now, SICKBAY, f"The next rung is {rung}."))
+    going = replace(operation, plan=plan + repair.rung_steps(rung), state=State.RUNNING, asks="", reason=entry.text)
+    return replace(going, next_check_at=now + PICKED_UP_WITHIN), (
+        entry,
+        Entry(now, SICKBAY, f"The next rung is {rung}."),
+    )
 
 
 def _stuck(operation: Operation, entry: Entry, now: datetime) -> Changed:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from app.domain.effects import Effect
+from app.domain.faults import Gpu
 
 
 class Verdict(StrEnum):
@@ -22,6 +23,18 @@ class Verdict(StrEnum):
     """It ran and found a fault."""
     INCONCLUSIVE = "inconclusive"
     """It did not run, was skipped, cut off or cannot be read. It proves neither health nor a fault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What a proof found out beside its verdict: the cards by index and serial, and the bus bandwidth in GB/s.
+
+    `baseline` is the key under which peers will be compared with that bandwidth.
+    """
+
+    gpus: tuple[Gpu, ...] = ()
+    bus_bandwidth: float | None = None
+    baseline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +52,7 @@ class Done:
 
     reason: str
     memo: Mapping[str, str] = field(default_factory=dict)
+    learned: Learned = field(default_factory=Learned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +69,7 @@ class Failed:
     """This step did not do its work; the next rung of the ladder is asked."""
 
     reason: str
+    learned: Learned = field(default_factory=Learned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from app.domain.operations import Changed, Operation, Result, State, give_back
+from app.domain.operations import PICKED_UP_WITHIN, Changed, Operation, Result, State, give_back
 from app.domain.plans import repair
 from app.domain.plans.planned import PlannedStep, StepState
 from app.domain.timeline import Entry
@@ -73,7 +73,7 @@ def _release(operation: Operation, actor: str, reason: str, now: datetime) -> Ch
 
 
 def _going(operation: Operation, text: str, actor: str, now: datetime) -> Changed:
-    going = replace(operation, state=State.RUNNING, reason=text, next_check_at=now)
+    going = replace(operation, state=State.RUNNING, reason=text, next_check_at=now + PICKED_UP_WITHIN)
     return going, (Entry(now, actor, text),)
 
 

@@ -36,7 +36,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class NotPlaced:
-    """No node, for this reason. `conflict` is set when the labels contradict each other, which fresh reads cannot mend."""
+    """No node, for this reason. `conflict`: the labels contradict each other or fit several nodes, which stays so."""
 
     reason: str
     conflict: bool = False

@@ -154,6 +154,10 @@ class Policy:
             return None
         return next((pool for pool in self.pools if pool.selects(labels)), None)
 
+    def rules_for(self, labels: Mapping[str, str]) -> Pool:
+        """The pool of a node with these labels, or the defaults of one when a changed policy no longer has it."""
+        return self.pool_of(labels) or Pool(name="", selector={})
+
     def pool_named(self, name: str) -> Pool | None:
         """The pool of that name, None if the policy no longer has it."""
         return next((pool for pool in self.pools if pool.name == name), None)

@@ -23,7 +23,7 @@ def spell(span: timedelta) -> str:
     seconds = max(span.total_seconds(), 0.0)
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
-    if seconds < 10:  # noqa: PLR2004 - below ten seconds a tenth matters to a reader
+    if seconds < 10:
         return f"{seconds:.1f} s"
     whole = round(seconds)
     for size, unit, smaller, sub in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):

@@ -1,0 +1,1 @@
+"""The commands that run in the cluster: worker and watch."""

@@ -1,0 +1,1 @@
+"""What the cluster tells, turned into nudges: pure differences, and the streams that feed them."""

@@ -1,0 +1,115 @@
+"""`sickbay watch`: turns cluster events into nudges, enqueues what is due, and keeps the inventory.
+
+Two replicas may run, both active: a nudge only asks for a look, and the record decides.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from datetime import timedelta
+
+import click
+import structlog
+
+from app import logs
+from app.domain.facts import NodeView
+from app.domain.marks import read_mark
+from app.errors import StoreUnavailable
+from app.settings import Settings
+from workers.commands.heartbeat import Heartbeat
+from workers.watch.streams import Streams
+from workers.wiring import Wiring, of_this_process
+
+TICK = 0.2
+"""Seconds between two looks at what was nudged; what is due is asked for every fifth time."""
+
+DUE_EVERY = 5
+LEASE = timedelta(seconds=10)
+"""How long an operation that was enqueued as due is not enqueued again, while its job may still wait in the queue."""
+
+BATCH = 25
+"""Operations in one job."""
+
+log = structlog.get_logger("sickbay.watch")
+
+
+@click.command()
+def command() -> None:
+    """Watch nodes, pods and node jobs, and wake the operations that they concern.
+
+    Needs Redis (SICKBAY_REDIS_URL) and read rights on the cluster. Without it, operations still go on when they are
+    due, more slowly; alerts wait as pending, since the inventory grows old.
+    """
+    settings = Settings.from_environment()
+    settings.require_redis_url()
+    logs.configure("watch", settings.log_level)
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    wiring = of_this_process()
+    watching = Watching(wiring)
+    streams = Streams(wiring.cluster, on_nudge=watching.nudge, on_inventory=watching.write_inventory)
+    streams.start()
+    try:
+        with Heartbeat(wiring.store, "watch", wiring.engine.owner):
+            log.info("watch started", owner=wiring.engine.owner)
+            watching.run(ended)
+    finally:
+        streams.stop()
+
+
+class Watching:
+    """What the streams tell, and the clock, turned into jobs."""
+
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self._nudged: set[str] = set()
+        self._lock = threading.Lock()
+
+    def nudge(self, node: str, why: str) -> None:
+        """Somebody should look at that node's operation, if it has one."""
+        log.debug("nudge", node=node, why=why)
+        with self._lock:
+            self._nudged.add(node)
+
+    def write_inventory(self, nodes: tuple[NodeView, ...], exporter_pods: dict[str, str]) -> None:
+        """The nodes as they are now, for placing alerts, for budgets and for the page."""
+        policy = self._wiring.policy
+        pools = {node.name: pool.name for node in nodes if (pool := policy.pool_of(node.labels)) is not None}
+        ours = frozenset(node.name for node in nodes if read_mark(node) is not None)
+        try:
+            self._wiring.store.inventory.write(
+                nodes, pools=pools, exporter_pods=exporter_pods, ours=ours, at=self._wiring.clock()
+            )
+        except StoreUnavailable as error:
+            log.warning("inventory not written", error=str(error))
+
+    def run(self, ended: threading.Event) -> None:
+        """Until told to end: nudges at once, what is due once a second, alerts that still wait for a place."""
+        ticks = 0
+        while not ended.wait(TICK):
+            try:
+                self._enqueue(self._take_nudged())
+                if ticks % DUE_EVERY == 0:
+                    self._enqueue_due()
+            except StoreUnavailable as error:
+                log.warning("store away", error=str(error))
+            ticks += 1
+
+    def _take_nudged(self) -> list[str]:
+        with self._lock:
+            nodes, self._nudged = self._nudged, set()
+        opened = (self._wiring.store.operations.open_on(node) for node in nodes)
+        return [operation for operation in opened if operation is not None]
+
+    def _enqueue_due(self) -> None:
+        now = self._wiring.clock()
+        self._enqueue(self._wiring.store.operations.claim_due(now, lease=LEASE, limit=40 * BATCH))
+        waiting = self._wiring.store.pending.due(now, lease=LEASE, limit=BATCH)
+        if waiting:
+            self._wiring.queues.place(waiting)
+
+    def _enqueue(self, operations: list[str]) -> None:
+        for first in range(0, len(operations), BATCH):
+            self._wiring.queues.advance(operations[first : first + BATCH], urgent=False)

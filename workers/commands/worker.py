@@ -1,0 +1,65 @@
+"""`sickbay worker`: carries out operations. Any number may run, with no leader; each may be killed at any moment."""
+
+from __future__ import annotations
+
+import time
+from types import FrameType
+
+import click
+import redis
+import structlog
+from rq import SimpleWorker
+from rq.serializers import JSONSerializer
+
+from app import logs
+from app.queue import NAMES
+from app.settings import Settings
+from workers.commands.heartbeat import Heartbeat
+from workers.wiring import of_this_process
+
+MAX_JOBS = 1000
+"""Jobs after which the RQ worker inside is made anew, so that nothing it gathers grows for ever."""
+
+LOST_STORE = 2.0
+"""Seconds between tries while Redis is away."""
+
+log = structlog.get_logger("sickbay.worker")
+
+
+@click.command()
+def command() -> None:
+    """Carry out operations: cordon, drain, reboot, diagnose, release.
+
+    Takes jobs from Redis (SICKBAY_REDIS_URL), first those that keep new work away from sick nodes. Needs the cluster
+    (KUBECONFIG, or the service account of its pod). SIGTERM lets the present job end; SIGKILL loses nothing.
+    """
+    settings = Settings.from_environment()
+    settings.require_redis_url()
+    logs.configure("worker", settings.log_level)
+    wiring = of_this_process()
+    log.info("worker started", owner=wiring.engine.owner, pools=[pool.name for pool in wiring.policy.pools])
+    with Heartbeat(wiring.store, "worker", wiring.engine.owner):
+        while _work(wiring.queues.redis):
+            pass
+
+
+class _Worker(SimpleWorker):
+    """RQ's worker in this process, which remembers why it stopped: being asked to is not losing Redis."""
+
+    asked_to_stop = False
+
+    def request_stop(self, signum: int, frame: FrameType | None) -> None:
+        type(self).asked_to_stop = True
+        super().request_stop(signum, frame)
+
+
+def _work(connection: redis.Redis) -> bool:
+    """One RQ worker's life. True when another one is to follow."""
+    try:
+        worker = _Worker(NAMES, connection=connection, serializer=JSONSerializer)
+        worker.log_job_description = False
+        worker.work(max_jobs=MAX_JOBS, logging_level="WARNING")
+    except redis.RedisError as error:
+        log.warning("store lost", error=str(error), again_in_seconds=LOST_STORE)
+        time.sleep(LOST_STORE)
+    return not _Worker.asked_to_stop

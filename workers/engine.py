@@ -1,0 +1,268 @@
+"""Crash safety, written once: look, judge, store the intent, look again, act, and look again.
+
+An operation is advanced turn by turn until it has to wait. A turn ends in one commit of an outcome, or in an act:
+
+1. the intent is committed together with the claim and the budgets' places; whoever loses that race stops here;
+2. node, pause and budgets are read afresh and the guards asked again (P4);
+3. the effects are carried out, each only while the claim outlasts a call;
+4. what they answered is noted, the claim is given back, and the next turn looks at what is there now.
+
+So a worker that dies anywhere leaves an intent, and the next look tells how far it came. Nothing here knows a
+particular step, and no step knows about any of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from rq.timeouts import BaseTimeoutException
+
+from app.domain import operations
+from app.domain.effects import Effect
+from app.domain.facts import NodeView
+from app.domain.faults import Gpu
+from app.domain.guards import SOON, Circumstances, Hold, Hurts, budget_limits, first_hold
+from app.domain.interruptions import Interruption, MarksGone, interruption
+from app.domain.operations import Changed, Operation
+from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Wait
+from app.domain.policies import Policy
+from app.domain.timeline import Entry
+from app.errors import PermanentPortError, StoreUnavailable, TemporaryPortError
+from app.logs import about
+from app.store import Change, Claim, ClaimedBy, ClaimRequest, Committed, Conflict, NoPlace, Store
+from workers.acts import perform
+from workers.ports import NodeChangedError, Ports
+from workers.step import Step
+
+CLAIM = timedelta(seconds=60)
+"""How long a worker may act on one intent; one that died is taken over after this."""
+
+CALL = timedelta(seconds=15)
+"""The longest a single call on a port takes, retries included; no effect starts with less of the claim left."""
+
+MAX_TURNS = 50
+"""Turns without waiting, after which others get the worker; the due index brings the operation back."""
+
+OWN_ERROR = timedelta(minutes=1)
+"""How far an operation is pushed ahead that made Sickbay itself fail, so that it cannot spin."""
+
+log = structlog.get_logger("sickbay.engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One worker's means. `owner` names it in claims; `clock` gives UTC now; `steps` maps names to steps."""
+
+    store: Store
+    ports: Ports
+    policy: Policy
+    steps: Mapping[str, Step[Any]]
+    owner: str
+    clock: Callable[[], datetime]
+
+    def advance(self, operation_id: str, *, only_urgent: bool = False) -> bool:
+        """Does all that can be done now. True when more could be done at once, but `only_urgent` left it to others.
+
+        Urgent is what keeps new work away; what hurts running work waits until every urgent job is done.
+        Raises StoreUnavailable: without the record nothing may be decided.
+        """
+        with about(operation=operation_id):
+            for _ in range(MAX_TURNS):
+                operation = self.store.operations.load(operation_id)
+                if operation is None or operation.finished:
+                    return False
+                if only_urgent and self._hurts(operation) is Hurts.RUNNING_WORK:
+                    return True
+                if not self._turn(operation):
+                    return False
+            return True
+
+    def _turn(self, operation: Operation) -> bool:
+        """One look and what follows from it. True when the next look may find more to do at once."""
+        now = self.clock()
+        judged: Act | Outcome
+        try:
+            node = self.ports.nodes.get(operation.node.name)
+            stopped = self._stopped(operation, node, now)
+            if stopped is not None:
+                return self._settle(operation, stopped, now)
+            assert node is not None  # noqa: S101 - a node that is gone is an interruption, so it has stopped above
+            step = self._step(operation)
+            facts = step.look(operation, node, self.ports)
+            judged = step.judge(operation, facts, self.policy, now)
+        except TemporaryPortError as error:
+            judged = _later(operation, error)
+        except PermanentPortError as error:
+            judged = NeedsHuman(f"{error} Retry when that is mended.")
+        except (BaseTimeoutException, StoreUnavailable):
+            raise
+        except Exception as error:
+            log.exception("own error", node=operation.node.name)
+            text = f"Sickbay itself failed here ({type(error).__name__}: {error}); it looks again."
+            return self._settle(operation, operations.hold(operation, text, now=now, after=OWN_ERROR), now)
+        if isinstance(judged, Act):
+            return self._act(operation, self._step(operation), judged, now)
+        return self._outcome(operation, judged, now)
+
+    def _stopped(self, operation: Operation, node: NodeView | None, now: datetime) -> Changed | None:
+        """The operation as an interruption, a guard or the end of its plan leaves it; None when its step may act."""
+        pool = self.policy.pool_of(node.labels) if node else None
+        match interruption(operation, node, pool=pool, policy=self.policy, now=now):
+            case Interruption(result, reason, clean_up=True):
+                return operations.give_back(operation, result, actor="sickbay", reason=reason, now=now)
+            case Interruption(result, reason):
+                return operations.finish(operation, result, reason, now=now)
+            case MarksGone(reason):
+                return operations.ask(operation, reason, asks="", now=now)
+        if operation.current is None:
+            return operations.ask(operation, operation.reason, asks="", now=now)
+        assert node is not None  # noqa: S101 - the interruption above covers a node that is gone
+        hold = self._hold(operation, node, now)
+        if hold is None:
+            return None
+        if hold.needs_human:
+            return operations.ask(operation, hold.reason, asks=hold.asks, now=now)
+        return operations.hold(operation, hold.reason, now=now, after=hold.after)
+
+    def _hold(self, operation: Operation, node: NodeView, now: datetime) -> Hold | None:
+        step = self._step(operation)
+        pool = self.policy.pool_of(node.labels)
+        pause = self.store.pause.get()
+        seen = Circumstances(
+            operation=operation,
+            step=step.name,
+            hurts=step.hurts,
+            node=node,
+            policy=self.policy,
+            pool=pool,
+            paused=pause.sentence if pause else None,
+            budgets=self.store.operations.budgets(budget_limits(step.hurts, self.policy, pool)),
+            last_disruption=self.store.operations.last_disruption(node.name, besides=operation.id),
+            now=now,
+        )
+        return first_hold(seen)
+
+    def _act(self, operation: Operation, step: Step[Any], act: Act, now: datetime) -> bool:
+        """Intent, look again, act."""
+        intent, entries = operations.begin(operation, act, now=now)
+        until = now + CLAIM
+        change = Change(
+            operation=intent,
+            expected_version=operation.version,
+            entries=entries,
+            claim=ClaimRequest(owner=self.owner, until=until),
+            places=budget_limits(step.hurts, self.policy, self.policy.pool_named(operation.pool)),
+            disrupted=step.hurts is Hurts.RUNNING_WORK,
+            now=now,
+        )
+        match self.store.operations.commit(change):
+            case Committed(version, fence):
+                claim = Claim(owner=self.owner, fence=fence, until=until)
+                self._say(intent, entries)
+            case NoPlace() as full:
+                text = f"{full.reason} {step.name.capitalize()} of {operation.node.name} starts when one is free."
+                return self._settle(operation, operations.hold(operation, text, now=now, after=SOON), now)
+            case ClaimedBy():
+                return False
+            case _:
+                return True
+        held = replace(intent, version=version)
+        if step.hurts is not Hurts.NEW_WORK:  # the cordon's own patch refuses a node that has changed
+            stopped = self._stopped(held, self.ports.nodes.get(held.node.name), self.clock())
+            if stopped is not None:
+                return self._settle(held, stopped, self.clock(), claim)
+        return self._perform(held, act.effects, claim)
+
+    def _perform(self, operation: Operation, effects: tuple[Effect, ...], claim: Claim) -> bool:
+        """The effects in order, then what they answered and the claim's return. An error leaves the rest undone."""
+        memo: dict[str, str] = {}
+        trouble: Outcome | None = None
+        for effect in effects:
+            now = self.clock()
+            if now + CALL > claim.until:
+                break
+            try:
+                memo.update(perform(effect, self.ports, now))
+                log.info("acted", effect=type(effect).__name__, key=effect.key)
+            except NodeChangedError:
+                break
+            except TemporaryPortError as error:
+                trouble = _later(operation, error)
+                break
+            except PermanentPortError as error:
+                trouble = NeedsHuman(f"{error} Retry when that is mended.")
+                break
+        noted = operations.note(operation, memo)
+        if trouble is not None:
+            return self._outcome(noted, trouble, self.clock(), claim)
+        return self._settle(noted, (noted, ()), self.clock(), claim, more=True)
+
+    def _outcome(self, operation: Operation, outcome: Outcome, now: datetime, claim: Claim | None = None) -> bool:
+        if operation.current is None:  # a failed read while it waits before a person: nothing has changed
+            return self._settle(operation, operations.ask(operation, operation.reason, asks="", now=now), now)
+        if isinstance(outcome, Done | Failed):
+            operation = self._learn(operation, outcome.learned, now)
+        changed = operations.apply(operation, outcome, now=now)
+        more = not isinstance(outcome, Wait | NeedsHuman)
+        return self._settle(operation, changed, now, claim, more=more)
+
+    def _settle(
+        self,
+        before: Operation,
+        changed: Changed,
+        now: datetime,
+        claim: Claim | None = None,
+        *,
+        more: bool | None = None,
+    ) -> bool:
+        """Commits what has become of the operation. True when the next turn may find more to do at once."""
+        operation, entries = changed
+        change = Change(
+            operation=operation,
+            expected_version=before.version,
+            entries=entries,
+            held_claim=(claim.owner, claim.fence) if claim else None,
+            drop_claim_of=claim.owner if claim else None,
+            now=now,
+        )
+        committed = self.store.operations.commit(change)
+        if isinstance(committed, ClaimedBy):
+            return False
+        if isinstance(committed, Conflict):
+            return True
+        self._say(operation, entries)
+        return operation.state is operations.State.RUNNING if more is None else more
+
+    def _learn(self, operation: Operation, learned: Learned, now: datetime) -> Operation:
+        """The operation with its cards known by serial, their histories joined and the baseline kept. Idempotent."""
+        known = operations.learn(operation, learned.gpus)
+        for card in (fault.gpu for fault in known.faults):
+            if isinstance(card, Gpu) and card.serial and card.uuid:
+                self.store.history.join(card.uuid, card.serial)
+        if learned.bus_bandwidth is not None and learned.baseline:
+            self.store.baselines.record(learned.baseline, known.node.name, learned.bus_bandwidth, now)
+        return known
+
+    def _say(self, operation: Operation, entries: tuple[Entry, ...]) -> None:
+        for entry in entries:
+            log.info("timeline", node=operation.node.name, state=operation.state, actor=entry.actor, text=entry.text)
+
+    def _step(self, operation: Operation) -> Step[Any]:
+        step = operation.current
+        assert step is not None  # noqa: S101 - callers have handled the end of the plan
+        return self.steps[step.step]
+
+    def _hurts(self, operation: Operation) -> Hurts:
+        return self._step(operation).hurts if operation.current else Hurts.NOTHING
+
+
+def _later(operation: Operation, error: TemporaryPortError) -> Wait:
+    """Waits as long as the server asked, else twice as long each time, for a minute at most."""
+    step = operation.current
+    errors = int(step.memo.get("errors", "0")) if step else 0
+    backoff = error.retry_after or timedelta(seconds=min(2**errors, 60))
+    return Wait(f"{error} It is tried again.", after=backoff, memo={"errors": str(min(errors + 1, 6))})

@@ -1,0 +1,50 @@
+"""The RQ jobs: advance operations, place alerts. Their names are stored in queues, so they stay.
+
+A job is a hint (P5): it may be lost, run twice or die midway, and the record says what is left to do. Its arguments
+are ids only.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from rq import get_current_job
+
+from app.queue import URGENT
+from workers.wiring import Wiring, of_this_process
+
+THREADS = 4
+"""Operations that one job advances side by side: the API server is the limit, and more only queue up there."""
+
+
+def advance(ids: list[str]) -> None:
+    """Do all that can be done now for these operations.
+
+    From the urgent queue only what keeps new work away: the rest goes to the steady queue, so that in a storm every
+    cordon comes before any drain.
+    """
+    wiring = of_this_process()
+    job = get_current_job()
+    _advance(wiring, ids, only_urgent=job is not None and job.origin == URGENT)
+
+
+def place(pending: list[str]) -> None:
+    """Find the node of alerts that the inventory did not know, from fresh reads; what has none is noted."""
+    wiring = of_this_process()
+    inventory = wiring.ports.places.inventory()
+    placed = [wiring.intake.place_pending(each, inventory, wiring.clock()) for each in pending]
+    opened = {taken.operation for taken in placed if taken is not None and taken.operation and taken.urgent}
+    _advance(wiring, sorted(opened), only_urgent=True)
+
+
+def _advance(wiring: Wiring, ids: list[str], *, only_urgent: bool) -> None:
+    def one(operation_id: str) -> bool:
+        return wiring.engine.advance(operation_id, only_urgent=only_urgent)
+
+    if len(ids) == 1:
+        unfinished = [each for each in ids if one(each)]
+    else:
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="advance") as threads:
+            unfinished = [each for each, more in zip(ids, threads.map(one, ids), strict=True) if more]
+    if unfinished:
+        wiring.queues.advance(unfinished, urgent=False)

@@ -1,0 +1,57 @@
+"""Evidence: note what the alert and the node say before anything is changed on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from app.domain.drains import sort_pods
+from app.domain.facts import NodeView, PodView
+from app.domain.guards import Hurts
+from app.domain.operations import Operation
+from app.domain.outcomes import Done, Outcome
+from app.domain.policies import Policy
+from app.domain.timeline import counted
+from workers.ports import Ports
+
+GPU_COUNT_LABEL = "nvidia.com/gpu.count"
+SHOWN_PODS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The node and its pods while the fault is fresh."""
+
+    node: NodeView
+    pods: tuple[PodView, ...]
+
+
+class Evidence:
+    """Always done at once: what cannot be read now is gone, and nothing waits for it."""
+
+    name: ClassVar[str] = "evidence"
+    hurts: ClassVar[Hurts] = Hurts.NOTHING
+
+    def look(self, operation: Operation, node: NodeView, ports: Ports) -> Seen:
+        """The node, and the pods that are still on it."""
+        return Seen(node, ports.pods.on_node(node.name))
+
+    def judge(self, operation: Operation, facts: Seen, policy: Policy, now: datetime) -> Outcome:
+        """Boot id, GPU counts and pods; the count is what the node must have again before it is released."""
+        node = facts.node
+        work = [pod.full_name for pod in sort_pods(facts.pods).go]
+        shown = ", ".join(work[:SHOWN_PODS]) + (", …" if len(work) > SHOWN_PODS else "")
+        gpus = expected_gpus(node)
+        text = (
+            f"Evidence noted: {node.gpu_allocatable} of {counted(gpus, 'GPU')} allocatable, "
+            f"{counted(len(work), 'pod')} at work{f' ({shown})' if shown else ''}, "
+            f"{'Ready' if node.ready else 'not Ready'}."
+        )
+        return Done(text, {"gpus": str(gpus), "boot_id": node.boot_id, "pods": shown})
+
+
+def expected_gpus(node: NodeView) -> int:
+    """How many GPUs the node has when it is well: its capacity, or what GPU Feature Discovery once counted."""
+    told = node.labels.get(GPU_COUNT_LABEL, "")
+    return max(node.gpu_capacity, int(told) if told.isdecimal() else 0)

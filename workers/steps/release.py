@@ -1,0 +1,69 @@
+"""Release: give back what we took, as it was, and never while something of ours still runs on the node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from app.domain.effects import PatchNode, RemoveNodeJob
+from app.domain.facts import NodeJobView, NodeView
+from app.domain.guards import Hurts
+from app.domain.marks import Mark, read_mark, release_patch
+from app.domain.operations import Operation
+from app.domain.outcomes import Act, Done, NeedsHuman, Outcome
+from app.domain.policies import Policy
+from app.domain.timeline import spell
+from workers.ports import Ports
+from workers.step import current
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The node, and our node jobs on it that still run."""
+
+    node: NodeView
+    running: tuple[NodeJobView, ...]
+
+
+class Release:
+    """Done when the node carries no mark of this operation."""
+
+    name: ClassVar[str] = "release"
+    hurts: ClassVar[Hurts] = Hurts.NOTHING
+
+    def look(self, operation: Operation, node: NodeView, ports: Ports) -> Held:
+        """The node, and what runs there for this operation."""
+        jobs = ports.node_jobs.of_operation(operation.id)
+        return Held(node, tuple(job for job in jobs if not job.ended))
+
+    def judge(self, operation: Operation, facts: Held, policy: Policy, now: datetime) -> Act | Outcome:
+        """End our node jobs, then take the marks away; faults that came after the repair keep the node."""
+        ordered = "ordered" in current(operation).memo
+        mark = read_mark(facts.node)
+        if mark is None or mark.operation != operation.id:
+            return Done(_gone(operation, facts.node, now))
+        if not ordered and operation.uncovered_faults:
+            told = "; ".join(fault.evidence for fault in operation.uncovered_faults)
+            return NeedsHuman(f"{facts.node.name} stays cordoned: after the repair came {told}.")
+        if facts.running:
+            ends = tuple(RemoveNodeJob(key=f"{job.name}/remove", name=job.name) for job in facts.running)
+            return Act(ends, f"Ends {', '.join(job.name for job in facts.running)} first.")
+        return Act((_patch(operation, facts.node, mark),), f"Gives {facts.node.name} back.")
+
+
+def _patch(operation: Operation, node: NodeView, mark: Mark) -> PatchNode:
+    return PatchNode(
+        key=f"{operation.id}/release",
+        node=node.name,
+        uid=node.uid,
+        resource_version=node.resource_version,
+        body=release_patch(node, mark),
+    )
+
+
+def _gone(operation: Operation, node: NodeView, now: datetime) -> str:
+    out = spell(now - operation.opened_at)
+    if node.unschedulable:
+        return f"Handed back after {out}; {node.name} stays cordoned, as somebody else wants it."
+    return f"Released: {node.name} takes work again after {out}."
