@@ -1,0 +1,246 @@
+"""The one path of an alert, whether the web process takes it in or a worker places it later: judged, placed, stored.
+
+Each alert is stored in one commit or not at all, so a body that failed half-way may simply be sent again. Reading the
+HTTP body is `app.web.webhook`'s work; what is done about an operation is the workers'.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+import structlog
+
+from app.cases import LONGEST_NAME, Case, NodesSeen, Taken, sentence
+from app.domain.alerts import UnreadableAlertError, read_alert
+from app.domain.operations import NodeRef, Operation, join, open_repair
+from app.domain.placement import Inventory, KnownNode, NotPlaced, place
+from app.domain.policies import CONTROL_PLANE_LABELS, Policy
+from app.domain.timeline import Entry
+from app.domain.triage import Decision, triage
+from app.domain.xids import Catalogue
+from app.errors import StoreUnavailable
+from app.store import AlertRecord, Change, Committed, Duplicate, Store
+
+log = structlog.get_logger(__name__)
+
+TRIES: Final = 20
+"""How often an alert is decided anew when others change the same node's operation meanwhile; each took microseconds."""
+_ID_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
+_NO_INVENTORY: Final = "No inventory of the nodes is there yet, so a worker places it from fresh reads."
+
+
+class Intake:
+    """Takes alerts in. It keeps nothing itself, so any number of threads and processes may share the work."""
+
+    def __init__(self, store: Store, policy: Policy, catalogue: Catalogue) -> None:
+        self._store = store
+        self._policy = policy
+        self._catalogue = catalogue
+
+    def take(self, raw: object, seen: NodesSeen | None, now: datetime) -> Taken:
+        """Store one member of a body's `alerts`, and say what became of it.
+
+        Raises:
+            StoreUnavailable: nothing of this alert was stored.
+        """
+        try:
+            alert = read_alert(raw, received_at=now)
+        except UnreadableAlertError as error:
+            return self._refuse(raw, sentence(str(error)), now)
+        case = Case(alert=alert, triage=triage(alert, self._policy, self._catalogue), now=now)
+        judged = case.triage
+        if judged.watchdog:
+            self._store.watchdog.heard(now)
+            return case.taken(Decision.NOTE, case.reason)
+        if judged.decision in {Decision.IGNORE, Decision.REFUSE}:
+            # Its occurrence is not claimed: once policy or sender is mended, the next delivery counts.
+            self._store.alerts.note(case.record(judged.decision, case.reason, node=None), None, now=now)
+            return case.taken(judged.decision, case.reason)
+        fresh = seen if seen is not None and now - seen.at <= self._policy.inventory_max_age else None
+        placed = NotPlaced(_why_unplaced(seen)) if fresh is None else place(alert.labels, fresh.inventory)
+        if judged.decision is Decision.NOTE:
+            return self._note_fault(case, None if isinstance(placed, NotPlaced) else placed.node)
+        if not isinstance(placed, NotPlaced):
+            return self._repair(case, placed.node)
+        if placed.conflict:
+            return self._note(case, sentence(placed.reason), node=None)
+        return self._put_off(case, sentence(placed.reason))
+
+    def place_pending(self, pending_id: str, inventory: Inventory, now: datetime) -> Taken | None:
+        """Place an alert that waited, from fresh reads. None when it waits no longer.
+
+        Safe to repeat after a crash: it leaves the waiting room in the commit that says what became of it.
+        """
+        waiting = self._store.pending.take(pending_id)
+        if waiting is None:
+            return None
+        # The policy may have changed since.
+        judged = triage(waiting, self._policy, self._catalogue)
+        case = Case(alert=waiting, triage=judged, now=now, pending=pending_id)
+        if judged.decision is not Decision.REPAIR:
+            return self._note(case, case.reason, node=None, decision=judged.decision)
+        placed = place(waiting.labels, inventory)
+        if isinstance(placed, NotPlaced):
+            told = placed.reason if placed.conflict else f"{placed.reason}, in fresh reads of the cluster either"
+            return self._note(case, sentence(told), node=None)
+        return self._repair(case, placed.node)
+
+    def _refuse(self, raw: object, reason: str, now: datetime) -> Taken:
+        given = raw.get("fingerprint") if isinstance(raw, Mapping) else None
+        fingerprint = given[:LONGEST_NAME] if isinstance(given, str) else ""
+        record = AlertRecord(
+            at=now, name="", fingerprint=fingerprint, status="", decision=Decision.REFUSE, reason=reason
+        )
+        self._store.alerts.note(record, None, now=now)
+        return Taken(fingerprint=fingerprint, decision=Decision.REFUSE, reason=reason)
+
+    def _repair(self, case: Case, node: KnownNode) -> Taken:
+        pool = self._policy.pool_of(node.labels)
+        if pool is None:
+            return self._note(case, f"{case.reason} {_untouchable(node)}", node=node.name)
+        for _ in range(TRIES):
+            open_id = self._store.operations.open_on(node.name)
+            known = None if open_id is None else self._store.operations.load(open_id)
+            if open_id is not None and (known is None or known.finished):
+                continue
+            if known is None:
+                taken = self._open(case, node, pool.name)
+            elif known.node.uid != node.uid:
+                told = f"{known.id} on the earlier node of the name {node.name} must end first."
+                return self._put_off(case, told)
+            else:
+                taken = self._join(case, known)
+            if taken is not None:
+                return taken
+        raise StoreUnavailable(f"The operation on {node.name} changed {TRIES} times while an alert was to join it.")
+
+    def _open(self, case: Case, node: KnownNode, pool: str) -> Taken | None:
+        operation, entries = open_repair(
+            case.triage.fault(case.alert, node.name),
+            id=new_operation_id(),
+            node=NodeRef(name=node.name, uid=node.uid),
+            pool=pool,
+            ladder=case.triage.ladder,
+            now=case.now,
+        )
+        return self._commit(case, operation, 0, entries, case.reason)
+
+    def _join(self, case: Case, known: Operation) -> Taken | None:
+        fault = case.triage.fault(case.alert, known.node.name)
+        joined = join(known, fault, ladder=case.triage.ladder, now=case.now)
+        if joined is None:
+            kept = any(other.is_same_as(fault) for other in known.faults)
+            told = f"{known.id} knows this fault." if kept else f"{known.id} holds as many faults as are kept."
+            return self._note(case, told, node=known.node.name, decision=Decision.REFRESH, operation=known.id)
+        operation, entries = joined
+        if len(operation.faults) > len(known.faults):
+            return self._commit(case, operation, known.version, entries, f"{case.reason} It joins {known.id}.")
+        told = f"{known.id} knows this fault, and now more of its card."
+        return self._commit(case, operation, known.version, entries, told, decision=Decision.REFRESH)
+
+    def _note_fault(self, case: Case, node: KnownNode | None) -> Taken:
+        """A fault that is only noted. If it is the end of one that an operation works on, its timeline says so."""
+        reason = case.reason
+        if node is None or case.alert.firing or case.triage.code is None:
+            return self._note(case, reason, node=None if node is None else node.name)
+        fault = case.triage.fault(case.alert, node.name)
+        for _ in range(TRIES):
+            open_id = self._store.operations.open_on(node.name)
+            known = None if open_id is None else self._store.operations.load(open_id)
+            if known is None or known.finished or not any(other.is_same_as(fault) for other in known.faults):
+                break
+            told = f"{fault.source}: {fault.evidence} is resolved; that releases nothing."
+            entry = Entry(case.now, "alert", told)
+            taken = self._commit(case, known, known.version, (entry,), reason, decision=Decision.NOTE)
+            if taken is not None:
+                return taken
+        return self._note(case, reason, node=node.name)
+
+    def _commit(
+        self,
+        case: Case,
+        operation: Operation,
+        expected: int,
+        entries: tuple[Entry, ...],
+        reason: str,
+        *,
+        decision: Decision = Decision.REPAIR,
+    ) -> Taken | None:
+        """None when somebody else was first, and it has to be decided again."""
+        if case.alert.remarks and decision is Decision.REPAIR:
+            remarks = "; ".join(case.alert.remarks)
+            entries = (*entries, Entry(case.now, "alert", f"Of this alert: {remarks}."))
+        node = operation.node.name
+        result = self._store.operations.commit(
+            Change(
+                operation=operation,
+                expected_version=expected,
+                now=case.now,
+                entries=entries,
+                occurrence=case.alert.occurrence,
+                pending_id=case.pending,
+                alert=case.record(decision, reason, node=node, operation=operation.id),
+                history=case.rows(node=node, operation=operation.id),
+            )
+        )
+        match result:
+            case Committed():
+                if expected == 0:
+                    log.info("operation opened", operation=operation.id, node=node, reason=operation.reason)
+                urgent = decision is Decision.REPAIR
+                return case.taken(decision, reason, operation=operation.id, urgent=urgent)
+            case Duplicate(led_to):
+                return _duplicate(case, led_to)
+            case _:
+                return None
+
+    def _note(
+        self,
+        case: Case,
+        reason: str,
+        *,
+        node: str | None,
+        decision: Decision = Decision.NOTE,
+        operation: str | None = None,
+    ) -> Taken:
+        record = case.record(decision, reason, node=node, operation=operation)
+        rows = case.rows(node=node, operation=operation or "")
+        occurrence = case.alert.occurrence
+        stored = self._store.alerts.note(record, occurrence, rows, now=case.now, pending_id=case.pending)
+        return case.taken(decision, reason, operation=operation) if stored else _duplicate(case, operation)
+
+    def _put_off(self, case: Case, reason: str) -> Taken:
+        if case.pending is not None:
+            return replace(case.taken(Decision.PENDING, reason), pending=case.pending)
+        record = case.record(Decision.PENDING, reason, node=None)
+        pending = self._store.pending.put(case.alert, case.alert.occurrence, record, now=case.now)
+        if pending is None:
+            return _duplicate(case, None)
+        return replace(case.taken(Decision.PENDING, reason), pending=pending)
+
+
+def new_operation_id() -> str:
+    """`op-` and 8 letters or digits of base 32: short enough to say aloud, and fit for names and labels."""
+    return "op-" + "".join(secrets.choice(_ID_LETTERS) for _ in range(8))
+
+
+def _duplicate(case: Case, operation: str | None) -> Taken:
+    return case.taken(Decision.DUPLICATE, "This occurrence was delivered before; it counts once.", operation=operation)
+
+
+def _why_unplaced(seen: NodesSeen | None) -> str:
+    if seen is None:
+        return _NO_INVENTORY
+    return (
+        f"The inventory of the nodes is from {seen.at:%Y-%m-%d %H:%M:%S} UTC, so a worker places it from fresh reads."
+    )
+
+
+def _untouchable(node: KnownNode) -> str:
+    if any(label in node.labels for label in CONTROL_PLANE_LABELS):
+        return f"{node.name} is a control-plane node, so nothing is done to it."
+    return f"{node.name} is in no pool of the policy, so nothing is done to it."
