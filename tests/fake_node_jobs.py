@@ -119,7 +119,7 @@ class FakeNodeJobs:
         kind = machine.diagnosis
         ends: dict[str, tuple[int, str]] = {
             "pass": (0, diagnosis(machine.serials)),
-            "fail": (226, diagnosis(machine.serials, faulty=machine.faulty_gpu)),
+            "fail": (205, diagnosis(machine.serials, faulty=machine.faulty_gpu)),
             "skip": (0, diagnosis(machine.serials, skipped=True)),
             "garbage": (0, '{"DCGM Diagnostic":{"test_categories":[{"category":"Deployment","tests":['),
         }

@@ -1,0 +1,205 @@
+"""One connection pool to one API server, shared by all threads of a process. No retries: the engine looks again.
+
+What is asked is in the neighbouring modules; here is only how: credentials, TLS, time limits and size limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import kubernetes.client
+import kubernetes.config
+import msgspec
+import urllib3
+from urllib3.exceptions import HTTPError, ProtocolError
+
+from app.errors import ConfigurationError, PermanentPortError, TemporaryPortError
+from workers.adapters.kubernetes.answers import Answer, Right, error_of, shortened
+
+CONNECT_S: Final = 3.0
+READ_S: Final = 10.0
+"""Seconds for each wait on the socket; together below the 15 that the engine grants a call."""
+BODY_LIMIT: Final = 64 * 1024 * 1024
+"""Bytes of one answer. A page of 500 nodes is about 10 MB."""
+CONNECTIONS: Final = 32
+JSON: Final = "application/json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+AGENT: Final = "sickbay"
+
+
+def connect(kubeconfig: Path | None = None) -> Client:
+    """A client by that kubeconfig; without one, by KUBECONFIG or `~/.kube/config`, else by the pod's service account.
+
+    Raises:
+        ConfigurationError: none of them is there or can be read.
+    """
+    configuration = kubernetes.client.Configuration()
+    default = Path(str(kubernetes.config.KUBE_CONFIG_DEFAULT_LOCATION).split(":", maxsplit=1)[0]).expanduser()
+    load: Callable[..., None] = kubernetes.config.load_incluster_config
+    if kubeconfig is not None:
+        load = partial(kubernetes.config.load_kube_config, config_file=str(kubeconfig))
+    elif default.exists():
+        load = kubernetes.config.load_kube_config
+    try:
+        load(client_configuration=configuration)
+    except (kubernetes.config.ConfigException, OSError) as wrong:
+        raise ConfigurationError(
+            f"The cluster cannot be reached with this: {wrong}.",
+            file=str(kubeconfig or "KUBECONFIG"),
+            remedy="Set KUBECONFIG to a readable kubeconfig, or run in a pod with a service account.",
+        ) from wrong
+    return Client(configuration)
+
+
+def segment(name: str) -> str:
+    """A name as one segment of a path: nothing in it can leave its place."""
+    return quote(name, safe="")
+
+
+class Client:
+    """Requests to the API server. Safe to share between threads."""
+
+    def __init__(self, configuration: Any) -> None:
+        configuration.connection_pool_maxsize = CONNECTIONS
+        configuration.retries = False
+        self._configuration = configuration
+        self._pool: urllib3.PoolManager = kubernetes.client.ApiClient(configuration).rest_client.pool_manager
+
+    def close(self) -> None:
+        """Drops the kept connections."""
+        self._pool.clear()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        right: Right,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        body: object = None,
+        content_type: str = JSON,
+    ) -> Answer:
+        """The answer, whatever its code.
+
+        Raises:
+            TemporaryPortError: there was none; the request may have had its effect all the same.
+            PermanentPortError: it is too large to be read.
+        """
+        payload = None if body is None else msgspec.json.encode(body)
+        headers = {} if payload is None else {"Content-Type": content_type}
+        try:
+            return self._once(method, path, query, payload, headers, right)
+        except ProtocolError as wrong:
+            if method != "GET":
+                raise _unanswered(right, wrong) from wrong
+        except HTTPError as wrong:
+            raise _unanswered(right, wrong) from wrong
+        # A kept connection that the server had closed meanwhile: a read is asked once more, on a new one.
+        try:
+            return self._once(method, path, query, payload, headers, right)
+        except HTTPError as wrong:
+            raise _unanswered(right, wrong) from wrong
+
+    def expect(
+        self,
+        method: str,
+        path: str,
+        right: Right,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        body: object = None,
+        content_type: str = JSON,
+    ) -> Answer:
+        """As `ask`, where only success will do: any other answer is raised as the PortError that it is."""
+        answer = self.ask(method, path, right, query=query, body=body, content_type=content_type)
+        if not answer.ok:
+            raise error_of(answer, right)
+        return answer
+
+    def get(self, path: str, right: Right, *, query: Mapping[str, str | int] | None = None) -> bytes | None:
+        """The body of what is there, None when it is not."""
+        answer = self.ask("GET", path, right, query=query)
+        if answer.code == 404:
+            return None
+        if not answer.ok:
+            raise error_of(answer, right)
+        return answer.body
+
+    @contextmanager
+    def stream(
+        self, path: str, right: Right, *, query: Mapping[str, str | int], read_s: float
+    ) -> Iterator[urllib3.BaseHTTPResponse]:
+        """An answer that is read while it comes, each wait at most `read_s` seconds. Raises as `expect` does."""
+        try:
+            response = self._open("GET", path, query, None, {}, read_s)
+        except HTTPError as wrong:
+            raise _unanswered(right, wrong) from wrong
+        try:
+            if not 200 <= response.status < 300:
+                raise error_of(Answer(response.status, _lower(response.headers), response.read(BODY_LIMIT)), right)
+            yield response
+        except HTTPError as wrong:
+            raise _unanswered(right, wrong) from wrong
+        finally:
+            # The rest of a stream is never read, so the connection cannot be used again.
+            response.close()
+
+    def _once(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None,
+        payload: bytes | None,
+        headers: Mapping[str, str],
+        right: Right,
+    ) -> Answer:
+        response = self._open(method, path, query, payload, headers, READ_S)
+        whole = False
+        try:
+            body = response.read(BODY_LIMIT + 1)
+            whole = len(body) <= BODY_LIMIT
+        finally:
+            if not whole:
+                response.close()  # What is left unread would be taken for the next answer.
+            response.release_conn()
+        if not whole:
+            raise PermanentPortError(f"The answer to {right} is larger than {BODY_LIMIT} bytes.")
+        return Answer(response.status, _lower(response.headers), body)
+
+    def _open(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None,
+        payload: bytes | None,
+        headers: Mapping[str, str],
+        read_s: float,
+    ) -> urllib3.BaseHTTPResponse:
+        url = f"{self._configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
+        return self._pool.request(
+            method,
+            url,
+            body=payload,
+            headers={"Accept": f"{JSON}, */*", "User-Agent": AGENT, **headers, **self._credentials()},
+            timeout=urllib3.Timeout(connect=CONNECT_S, read=read_s),
+            preload_content=False,
+            retries=False,
+        )
+
+    def _credentials(self) -> dict[str, str]:
+        # Asked anew for each call: the client's hook reads a rotated token again.
+        settings = self._configuration.auth_settings().values()
+        return {one["key"]: one["value"] for one in settings if one["in"] == "header" and one["value"]}
+
+
+def _unanswered(right: Right, wrong: HTTPError) -> TemporaryPortError:
+    return TemporaryPortError(f"The API server did not answer to {right}: {shortened(str(wrong))}.")
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
