@@ -5,10 +5,9 @@ What is in the file is not looked at here.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Final
-
-import click
 
 from app.domain.outcomes import Verdict
 from app.errors import SickbayError
@@ -26,7 +25,7 @@ def read_text(file: Path) -> str:
     """
     try:
         if file == Path("-"):
-            content = click.get_binary_stream("stdin").read(MOST_BYTES + 1)
+            content = sys.stdin.buffer.read(MOST_BYTES + 1)
         else:
             with file.open("rb") as stream:
                 content = stream.read(MOST_BYTES + 1)
