@@ -30,7 +30,8 @@ class Durations:
     embed: float = 2400.0
     scrape: float = 15.0  # Prometheus
     watchdog: float = 30.0
-    repeat: float = 14400.0  # Alertmanager's repeat_interval
+    group_interval: float = 300.0  # Alertmanager's group_interval and repeat_interval
+    repeat: float = 14400.0
     webhook_retry: float = 0.5  # the first pause, growing to a minute; in real seconds, since the receiver is real
 
 

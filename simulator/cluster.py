@@ -176,7 +176,7 @@ class _LogsOnly:
         self._kubelet.logs.stop()
 
 
-def start(
+def start(  # noqa: PLR0913 - one call is the whole interface
     *,
     nodes: int | list[str] = 4,
     speed: float = 60.0,

@@ -1,15 +1,15 @@
 """The control API below /simulator/: what a test, a demo or a person does to the cluster that is not Kubernetes.
 
-    GET  /simulator/state                what there is: machines, pods, workloads, alerts, the clock
-    GET  /simulator/audit?after=&user=&resource=&name=
-    POST /simulator/faults               {"node", "gpu", "xid"}
-    POST /simulator/behaviours           {"node", "reboot"?, "diagnosis"?, "bandwidth"?, "gpu"?}
-    POST /simulator/budget               {"blocked", "node"?}: the inference replicas off that node are not ready
-    POST /simulator/cordon               {"node", "unschedulable"}: as a person with kubectl
-    POST /simulator/reboot               {"node"}: as if somebody pressed the button
-    POST /simulator/alerts/resolve       every Xid alert is over, as far as Alertmanager knows
-    POST /simulator/webhook              {"url", "token_file"?}: where alerts go
-    POST /simulator/compact              forget the watch history: every earlier watch gets 410
+GET  /simulator/state                what there is: machines, pods, workloads, alerts, the clock
+GET  /simulator/audit?after=&user=&resource=&name=
+POST /simulator/faults               {"node", "gpu", "xid"}
+POST /simulator/behaviours           {"node", "reboot"?, "diagnosis"?, "bandwidth"?, "gpu"?}
+POST /simulator/budget               {"blocked", "node"?}: the inference replicas off that node are not ready
+POST /simulator/cordon               {"node", "unschedulable"}: as a person with kubectl
+POST /simulator/reboot               {"node"}: as if somebody pressed the button
+POST /simulator/alerts/resolve       every Xid alert is over, as far as Alertmanager knows
+POST /simulator/webhook              {"url", "token_file"?}: where alerts go
+POST /simulator/compact              forget the watch history: every earlier watch gets 410
 """
 
 from __future__ import annotations
@@ -173,4 +173,8 @@ def _pod(pod: Object) -> Object:
 
 
 def _budget(budget: Object) -> Object:
-    return {"namespace": budget["metadata"]["namespace"], "name": budget["metadata"]["name"], **(budget["status"] or {})}
+    return {
+        "namespace": budget["metadata"]["namespace"],
+        "name": budget["metadata"]["name"],
+        **(budget["status"] or {}),
+    }

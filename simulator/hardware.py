@@ -25,14 +25,19 @@ XID_TEXTS: dict[int, tuple[str, str]] = {
     13: ("Graphics Engine Exception", "Graphics SM Warp Exception on (GPC 9, TPC 1, SM 1): Out Of Range Address"),
     31: (
         "GPU memory page fault",
-        "Ch 00000007, intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_6 faulted @ 0x7f5a_e7504000. "
-        "Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_READ",
+        (
+            "Ch 00000007, intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_6 faulted @ 0x7f5a_e7504000. "
+            "Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_READ"
+        ),
     ),
     43: ("GPU stopped processing", "Ch 00000018"),
     45: ("Preemptive cleanup, due to previous errors", "Ch 0000000b"),
     48: (
         "Double Bit ECC Error",
-        "An uncorrectable double bit error (DBE) has been detected on GPU in the framebuffer at partition 4, subpartition 1",
+        (
+            "An uncorrectable double bit error (DBE) has been detected on GPU in the framebuffer at partition 4, "
+            "subpartition 1"
+        ),
     ),
     63: (
         "ECC page retirement or row remapping recording event",
@@ -46,7 +51,10 @@ XID_TEXTS: dict[int, tuple[str, str]] = {
     79: ("GPU has fallen off the bus", "GPU has fallen off the bus."),
     94: ("Contained ECC error", "Contained: SM (0x1). RST: No, D-RST: No"),
     95: ("Uncontained ECC error", "Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No"),
-    119: ("GSP RPC timeout", "Timeout after 45s of waiting for RPC response from GPU0 GSP! Expected function 76 (GSP_RM_CONTROL)."),
+    119: (
+        "GSP RPC timeout",
+        "Timeout after 45s of waiting for RPC response from GPU0 GSP! Expected function 76 (GSP_RM_CONTROL).",
+    ),
 }
 
 Reboot = Literal["new-boot", "same-boot", "never-ready", "gpu-missing"]
@@ -102,7 +110,8 @@ class Machine:
             bus = BUSES[gpu].lower()
             _, text = XID_TEXTS.get(xid, ("Unknown Error", "00000000 00000000"))
             at = datetime.now(UTC).strftime("%b %d %H:%M:%S")
-            line = f"{at} {self.name} kernel: NVRM: Xid (PCI:0000:{bus}:00): {xid}, pid='<unknown>', name=<unknown>, {text}"
+            who = "pid='<unknown>', name=<unknown>"
+            line = f"{at} {self.name} kernel: NVRM: Xid (PCI:0000:{bus}:00): {xid}, {who}, {text}"
             self.kernel.append(line)
             card.xid = xid
             if xid == 79:
@@ -124,6 +133,7 @@ class Machine:
                 card.xid = 0
 
     def shut_down(self) -> None:
+        """The kernel is gone: nothing on the machine answers."""
         with self.lock:
             self.up = False
 

@@ -78,7 +78,7 @@ def _bandwidth(machine: Machine, times: Durations) -> Program:
     return Program(starts_s=times.node_job_start, runs_s=runs_s, ends=lambda: benchmark(machine))
 
 
-def _reboot(machine: Machine, times: Durations) -> Program:
+def _reboot(_machine: Machine, times: Durations) -> Program:
     # systemctl asks the init system and returns at once; the machine goes down some seconds later.
     line = "Broadcast message: The system will reboot now!\n"
     return Program(starts_s=times.node_job_start, runs_s=1.0, ends=lambda: (line, 0), reboots=True)
@@ -88,7 +88,7 @@ def _kernel_log(machine: Machine, times: Durations) -> Program:
     return Program(starts_s=times.node_job_start, runs_s=1.0, ends=lambda: ("\n".join(machine.kernel) + "\n", 0))
 
 
-def _training(pod: Object, machine: Machine, storage: Storage, times: Durations) -> Program:
+def _training(pod: Object, _machine: Machine, storage: Storage, times: Durations) -> Program:
     """Goes on from the last checkpoint; on SIGTERM it saves one, if its grace lets it."""
     run = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
     first = storage.checkpoints.get(run, 0)

@@ -41,7 +41,7 @@ def diagnose(machine: Machine) -> Printed:
     cards = machine.seen()
     match machine.behaviours.diagnosis:
         case "garbage":
-            return "nv-hostengine: symbol lookup error\n{\n \"DCGM Diagnostic\": {\n  \"test_categ", 0
+            return 'nv-hostengine: symbol lookup error\n{\n "DCGM Diagnostic": {\n  "test_categ', 0
         case "vanish":
             return "", 0
         case "skip":
@@ -64,7 +64,9 @@ def _report(machine: Machine, cards: list[Gpu], *, failed: int | None = None, sk
         )
     entities = [{"device_id": "2330", "entity_id": card.index, "serial_num": card.serial} for card in cards]
     body = {
-        "DCGM Diagnostic": {"test_categories": [{"category": name, "tests": tests} for name, tests in categories.items()]},
+        "DCGM Diagnostic": {
+            "test_categories": [{"category": name, "tests": tests} for name, tests in categories.items()]
+        },
         "entity_groups": [{"entities": entities, "entity_group": "GPU", "entity_group_id": 1}],
         "metadata": {"Driver Version Detected": machine.driver, "version": "4.2.3"},
     }
@@ -115,17 +117,23 @@ def benchmark(machine: Machine) -> Printed:
     lines = [
         "# nccl-tests version 2.19.6 nccl-headers=22807 nccl-library=22807",
         "# Collective test starting: all_reduce_perf",
-        f"# nThread 1 nGpus {len(cards)} minBytes {_SIZES[0]} maxBytes {_SIZES[-1]} step: 2(factor) "
-        "warmup iters: 1 iters: 20 agg iters: 1 validation: 1 graph: 0 unalign: 0",
+        (
+            f"# nThread 1 nGpus {len(cards)} minBytes {_SIZES[0]} maxBytes {_SIZES[-1]} step: 2(factor) "
+            "warmup iters: 1 iters: 20 agg iters: 1 validation: 1 graph: 0 unalign: 0"
+        ),
         "#",
         "# Using devices",
         *devices,
         "#",
         f"#{'out-of-place':>74}{'in-place':>31}          ",
-        "#       size         count      type   redop    root     time   algbw   busbw  #wrong"
-        "     time   algbw   busbw  #wrong ",
-        "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)        "
-        "     (us)  (GB/s)  (GB/s)         ",
+        (
+            "#       size         count      type   redop    root     time   algbw   busbw  #wrong"
+            "     time   algbw   busbw  #wrong "
+        ),
+        (
+            "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)        "
+            "     (us)  (GB/s)  (GB/s)         "
+        ),
         *rows,
         f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}",
         f"# Avg bus bandwidth    : {sum(measured) / len(measured):g} ",

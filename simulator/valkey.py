@@ -28,7 +28,7 @@ _KEEPER = '"$@" >>valkey.log 2>&1 </dev/null & echo $!; read -r _; kill -TERM $!
 
 
 class EmbeddedValkey:
-    """One server; `start` below makes it. Its data lies in `directory`, which is removed at the end if it was made here."""
+    """One server; `start` below makes it. Its data lies in `directory`, removed at the end if it was made here."""
 
     def __init__(self, directory: Path | None, port: int, *, unix_socket: Path | None, appendonly: bool) -> None:
         self._own_directory = directory is None

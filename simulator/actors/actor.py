@@ -31,14 +31,17 @@ class Actor:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
+        """Begins to look."""
         self._thread.start()
 
     def stop(self) -> None:
+        """Looks at nothing more; what it looks at now is finished."""
         with self._wake:
             self._stopped = True
             self._wake.notify()
 
     def join(self) -> None:
+        """Waits until the thread has ended."""
         self._thread.join(timeout=5)
 
     def add(self, key: Any, after_s: float = 0.0) -> None:
@@ -76,3 +79,18 @@ class Actor:
                 if self._stopped:
                     return
                 self.add(key, RETRY_S)
+
+
+class Party:
+    """A controller: whatever owns one actor and needs nothing else to start and stop."""
+
+    actor: Actor
+
+    def start(self) -> None:
+        """Starts the actor."""
+        self.actor.start()
+
+    def stop(self) -> None:
+        """Stops the actor and waits for it."""
+        self.actor.stop()
+        self.actor.join()

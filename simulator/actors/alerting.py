@@ -1,21 +1,20 @@
-"""Prometheus and Alertmanager in one: reads the exporters' gauges and posts webhook bodies of version 4.
+"""Prometheus and Alertmanager in one: reads the exporters' gauges and decides which alerts fire, end and are told.
 
-Source of the form: prometheus/alertmanager 0.34, notify/webhook/webhook.go and template/template.go. Delivery is as
-there: 2xx is done, 5xx and transport errors come again with a growing pause, anything else is dropped.
+One group for each alert name and host, group_wait 0 s, as a receiver that wants Xid alerts at once configures it. The
+bodies are `alert_bodies`, the way to the receiver is `alert_delivery`.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import urllib3
-
-from simulator.actors.alert_bodies import body_of, fingerprint_of, watchdog_labels, xid_labels
+from simulator.actors.alert_bodies import Part, body_of, fingerprint_of, watchdog_labels, xid_labels
+from simulator.actors.alert_delivery import Delivery, pause_after
 from simulator.actors.view import ClusterView
 from simulator.clock import Clock
 from simulator.hardware import XID_TEXTS, Machine
@@ -26,7 +25,7 @@ EXPORTER = "nvidia-dcgm-exporter"
 
 @dataclass(slots=True)
 class Alert:
-    """One alert: its labels are what it is; `sent` is the status that was last delivered."""
+    """One alert: its labels are what it is; `sent` is the status that was last delivered, empty for none."""
 
     labels: dict[str, str]
     annotations: dict[str, str]
@@ -39,57 +38,59 @@ class Alert:
 
     @property
     def status(self) -> str:
+        """`firing` or `resolved`."""
         return "resolved" if self.ends else "firing"
 
-
-@dataclass(slots=True)
-class _Receiver:
-    url: str
-    token_file: Path | None
-    deliveries: list[tuple[float, int]] = field(default_factory=list)  # wall clock and answer's code, 0 for none
+    def part(self) -> Part:
+        """The alert as it is now, for a body."""
+        return self.status, self.labels, self.annotations, self.starts, self.ends
 
 
 class Alerting:
-    """A thread that scrapes, evaluates and notifies. One group for each alert name and host, `group_wait` 0 s."""
+    """A thread that scrapes, evaluates and notifies; deliveries are in `delivery`."""
 
     def __init__(self, machines: dict[str, Machine], view: ClusterView, clock: Clock, cluster_label: str) -> None:
         self._machines = machines
         self._view = view
         self._clock = clock
         self._cluster_label = cluster_label
-        self._receiver: _Receiver | None = None
+        self.delivery = Delivery()
+        self._began = datetime.now(UTC)
         self._alerts: dict[str, Alert] = {}
+        self._called_off: set[str] = set()  # resolved by hand, though the gauge still shows them
         self._lock = threading.RLock()
         self._wake = threading.Event()
-        self._stopped = False
+        self._stop = threading.Event()
         self._next_watchdog = 0.0
-        self._http = urllib3.PoolManager(retries=False, timeout=urllib3.Timeout(total=10))
         self._thread = threading.Thread(target=self._run, name="alerting", daemon=True)
 
     def send_to(self, url: str, token_file: Path | None = None) -> None:
         """Alerts go to this webhook from now on."""
-        self._receiver = _Receiver(url, token_file)
+        self.delivery.send_to(url, token_file)
         self._wake.set()
 
     def start(self) -> None:
+        """Begins to scrape."""
         self._thread.start()
 
     def stop(self) -> None:
-        self._stopped = True
+        """Stops, and waits for a delivery that is under way."""
+        self._stop.set()
         self._wake.set()
         self._thread.join(timeout=12)
-        self._http.clear()
+        self.delivery.close()
 
     def look_now(self) -> None:
         """Scrapes at once instead of at the next interval."""
         self._wake.set()
 
     def resolve_all(self) -> int:
-        """Says that every Xid alert is over, whatever the gauges show; returns how many there were."""
+        """Says that every Xid alert is over, whatever the gauges show; returns how many fired."""
         with self._lock:
-            firing = [alert for alert in self._alerts.values() if alert.status == "firing" and "gpu" in alert.labels]
-            for alert in firing:
+            firing = {mark: alert for mark, alert in self._alerts.items() if alert.status == "firing"}
+            for alert in firing.values():
                 alert.ends = datetime.now(UTC)
+            self._called_off |= set(firing)
         self._wake.set()
         return len(firing)
 
@@ -103,44 +104,42 @@ class Alerting:
 
     def _run(self) -> None:
         interval = max(0.05, self._clock.real(self._clock.durations.scrape))
-        while not self._stopped:
+        while not self._stop.is_set():
+            self._evaluate()
+            if self.delivery.wanted:
+                self._notify()
             self._wake.wait(interval)
             self._wake.clear()
-            if self._stopped:
-                return
-            self._evaluate()
-            self._notify()
 
     def _evaluate(self) -> None:
         """Firing for each gauge that shows an Xid; over when the series is gone or shows another code."""
         now = datetime.now(UTC)
-        exporters = self._exporters()
-        seen: dict[str, Alert] = {}
-        for machine in self._machines.values():
-            if not machine.up or (exporters is not None and machine.name not in exporters):
-                continue
-            for card in machine.gpus:
-                if card.xid:
-                    pod = exporters[machine.name] if exporters is not None else f"{EXPORTER}-none0"
-                    labels = xid_labels(machine.name, card, pod, self._cluster_label)
-                    word = XID_TEXTS.get(card.xid, ("Unknown Error", ""))[0]
-                    annotations = {
-                        "summary": f"GPU {card.index} on {machine.name}: Xid {card.xid}",
-                        "description": f"{word} ({card.xid})",
-                    }
-                    seen[fingerprint_of(labels)] = Alert(labels, annotations, now)
+        seen = self._gauges(now)
         with self._lock:
+            self._called_off &= set(seen)
             for mark, alert in seen.items():
                 known = self._alerts.get(mark)
-                if known is None or (known.ends and known.sent == "resolved" and self._fresh(known)):
+                if known is None or (known.ends and mark not in self._called_off):
                     self._alerts[mark] = alert
             for mark, alert in self._alerts.items():
                 if alert.ends is None and mark not in seen:
                     alert.ends = now
 
-    def _fresh(self, known: Alert) -> bool:
-        """Whether the fault was seen again after its alert had been resolved because the gauge went away."""
-        return not known.labels.get("held")
+    def _gauges(self, now: datetime) -> dict[str, Alert]:
+        exporters = self._exporters()
+        seen = {}
+        for machine in self._machines.values():
+            if not machine.up or (exporters is not None and machine.name not in exporters):
+                continue
+            pod = exporters[machine.name] if exporters is not None else f"{EXPORTER}-none0"
+            for card in machine.gpus:
+                if card.xid:
+                    labels = xid_labels(machine.name, card, pod, self._cluster_label)
+                    word = XID_TEXTS.get(card.xid, ("Unknown Error", ""))[0]
+                    summary = f"GPU {card.index} on {machine.name}: Xid {card.xid}"
+                    annotations = {"summary": summary, "description": f"{word} ({card.xid})"}
+                    seen[fingerprint_of(labels)] = Alert(labels, annotations, now)
+        return seen
 
     def _exporters(self) -> dict[str, str] | None:
         """Node → pod of the running exporters; None when the cluster has none at all (then the gauges are read)."""
@@ -151,69 +150,46 @@ class Alerting:
         return {one["spec"]["nodeName"]: one["metadata"]["name"] for one in running}
 
     def _notify(self) -> None:
-        receiver = self._receiver
-        if receiver is None:
-            return
         now = time.monotonic()
         if now >= self._next_watchdog:
             self._next_watchdog = now + self._clock.real(self._clock.durations.watchdog)
-            labels = watchdog_labels(self._cluster_label)
             text = {"summary": "This alert always fires: it shows that alerts arrive."}
-            self._post(receiver, [Alert(labels, text, self._watchdog_began)], "repeat interval elapsed")
+            watchdog = Alert(watchdog_labels(self._cluster_label), text, self._began)
+            self.delivery.post(body_of([watchdog.part()], "repeat interval elapsed"))
         groups: dict[tuple[str, str], list[Alert]] = {}
         with self._lock:
             for alert in self._alerts.values():
-                groups.setdefault((alert.labels["alertname"], alert.labels.get("Hostname", "")), []).append(alert)
+                # One that ended before anybody was told of it is never told.
+                if alert.sent != "resolved" and (alert.sent or alert.status == "firing"):
+                    groups.setdefault((alert.labels["alertname"], alert.labels.get("Hostname", "")), []).append(alert)
         for alerts in groups.values():
-            self._notify_group(receiver, alerts, now)
+            self._notify_group(alerts, now)
 
-    _watchdog_began = datetime.now(UTC)
-
-    def _notify_group(self, receiver: _Receiver, alerts: list[Alert], now: float) -> None:
-        pending = [one for one in alerts if one.status != one.sent]
+    def _notify_group(self, alerts: list[Alert], now: float) -> None:
         repeat = self._clock.real(self._clock.durations.repeat)
-        repeated = [one for one in alerts if one.status == one.sent == "firing" and now - one.sent_at >= repeat]
-        due = [one for one in pending if now >= one.next_try]
-        if not due and not repeated:
+        changed = any(one.status != one.sent and now >= one.next_try for one in alerts)
+        if not changed and not any(now - one.sent_at >= repeat for one in alerts if one.sent == one.status):
             return
-        told = [one for one in alerts if one.status == "firing" or one.sent != "resolved"]
-        statuses = {one.status: one.status for one in told}
-        delivered = self._post(receiver, told, _reason(alerts, due))
-        for one in told:
-            if delivered:
-                one.sent, one.sent_at, one.tries = statuses[one.status], now, 0
+        with self._lock:
+            parts = [one.part() for one in alerts]
+            reason = _reason(alerts)
+        code = self.delivery.post(body_of(parts, reason))
+        for one, (status, *_) in zip(alerts, parts, strict=True):
+            if 200 <= code < 300:
+                one.sent, one.sent_at, one.tries, one.next_try = status, now, 0, 0.0
             else:
                 one.tries += 1
-                one.next_try = now + min(60.0, self._clock.durations.webhook_retry * 1.5 ** (one.tries - 1))
-
-    def _post(self, receiver: _Receiver, alerts: list[Alert], reason: str) -> bool:
-        """Posts one body; returns whether the matter is settled (delivered, or refused for good)."""
-        body = body_of(
-            [
-                (one.status, one.labels, one.annotations, one.starts, one.ends)
-                for one in alerts
-            ],
-            reason,
-        )
-        headers = {"Content-Type": "application/json", "User-Agent": "Alertmanager/0.34.0"}
-        if receiver.token_file is not None:
-            headers["Authorization"] = f"Bearer {receiver.token_file.read_text().strip()}"
-        try:
-            answer = self._http.request("POST", receiver.url, body=body, headers=headers)
-            code = answer.status
-        except urllib3.exceptions.HTTPError:
-            code = 0
-        receiver.deliveries.append((time.time(), code))
-        return 0 < code < 500
+                one.next_try = now + pause_after(code, one.tries, self._clock)
 
 
-def _reason(alerts: list[Alert], due: list[Alert]) -> str:
+def _reason(alerts: list[Alert]) -> str:
+    """Why this notification is sent, in Alertmanager's words."""
     if all(one.status == "resolved" for one in alerts):
         return "all alerts resolved"
-    if all(one.sent == "" for one in alerts):
+    if not any(one.sent for one in alerts):
         return "first notification"
-    if any(one.status == "firing" and not one.sent for one in due):
+    if any(not one.sent for one in alerts):
         return "new alerts added"
-    if due:
+    if any(one.status != one.sent for one in alerts):
         return "some alerts resolved"
     return "repeat interval elapsed"

@@ -53,12 +53,15 @@ class ApiClient:
         self._closed = False
 
     def get(self, resource: str, namespace: str, name: str) -> Object:
+        """One object; `namespace` is empty for a node."""
         return self._ask("GET", path_of(resource, namespace, name))
 
     def list(self, resource: str, **query: str) -> Object:
+        """The list of all namespaces; `query` takes selectors and the like."""
         return self._ask("GET", f"{PATHS[resource]}/{resource}?{urlencode(query)}")
 
     def create(self, resource: str, namespace: str, an_object: Object) -> Object:
+        """Creates the object and returns it as it was stored."""
         return self._ask("POST", path_of(resource, namespace), an_object)
 
     def patch(self, resource: str, namespace: str, name: str, change: Object, *, status: bool = False) -> Object:
@@ -67,6 +70,7 @@ class ApiClient:
         return self._ask("PATCH", path, change, content_type="application/merge-patch+json")
 
     def delete(self, resource: str, namespace: str, name: str, **options: Any) -> Object:
+        """Deletes with these DeleteOptions, such as `preconditions`."""
         return self._ask("DELETE", path_of(resource, namespace, name), options or None)
 
     def post(self, resource: str, namespace: str, name: str, subresource: str, body: Object) -> Object:
@@ -114,22 +118,27 @@ class ApiClient:
     def _ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Object:
         encoded = None if body is None else msgspec.json.encode(body)
         headers = {**self._headers, "Content-Type": content_type} if encoded is not None else self._headers
-        for attempt in (1, 2):
-            connection = self._kept()
-            try:
-                connection.request(method, path, encoded, headers)
-                answer = connection.getresponse()
-                content = answer.read()
-                break
-            except (http.client.HTTPException, OSError):
-                # A kept connection may have been closed by the server; only then is a second try right.
-                self._forget(connection)
-                self._local.connection = None
-                if attempt == 2 or self._closed:
-                    raise
-        if answer.status >= 300:
-            raise ApiRefused(answer.status, _decoded(content))
+        try:
+            status, content = self._once(method, path, encoded, headers)
+        except (http.client.HTTPException, OSError):
+            # The server may have closed a kept connection; a fresh one decides.
+            if self._closed:
+                raise
+            status, content = self._once(method, path, encoded, headers)
+        if status >= 300:
+            raise ApiRefused(status, _decoded(content))
         return msgspec.json.decode(content, type=dict[str, Any])
+
+    def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+        connection = self._kept()
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except (http.client.HTTPException, OSError):
+            self._forget(connection)
+            self._local.connection = None
+            raise
 
     def _kept(self) -> http.client.HTTPConnection:
         connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from simulator.actors.actor import Actor
+from simulator.actors.actor import Actor, Party
 from simulator.actors.client import ApiClient
 from simulator.actors.pod_status import is_over, is_ready
 from simulator.actors.scheduling import selects, tolerates
@@ -24,7 +24,7 @@ TOLERATIONS: list[Object] = [
 ]
 
 
-class DaemonSets:
+class DaemonSets(Party):
     """Keeps one pod on each node that is wanted; a pod that has failed is replaced."""
 
     def __init__(self, api: ApiClient, view: ClusterView) -> None:
@@ -35,13 +35,6 @@ class DaemonSets:
         view.listen("daemonsets", lambda _event, _before, one: self.actor.add(key_of(one)))
         view.listen("nodes", self._on_node)
         view.listen("pods", self._on_pod)
-
-    def start(self) -> None:
-        self.actor.start()
-
-    def stop(self) -> None:
-        self.actor.stop()
-        self.actor.join()
 
     def _on_node(self, _event: str, before: Object | None, node: Object) -> None:
         def of_interest(one: Object) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from simulator.actors.actor import Actor
+from simulator.actors.actor import Actor, Party
 from simulator.actors.client import ApiClient
 from simulator.actors.pod_status import is_over, is_ready, now
 from simulator.actors.view import ClusterView, Key, controller_of, key_of
@@ -20,7 +20,7 @@ _DISRUPTED_FOR = timedelta(minutes=2)
 _OWNERS = {"ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
 
 
-class Disruption:
+class Disruption(Party):
     """Keeps `status` of every budget."""
 
     def __init__(self, api: ApiClient, view: ClusterView) -> None:
@@ -29,13 +29,6 @@ class Disruption:
         self.actor = Actor("disruption-controller", self._look)
         view.listen("poddisruptionbudgets", lambda _event, _before, one: self.actor.add(key_of(one)))
         view.listen("pods", self._on_pod)
-
-    def start(self) -> None:
-        self.actor.start()
-
-    def stop(self) -> None:
-        self.actor.stop()
-        self.actor.join()
 
     def _on_pod(self, _event: str, _before: Object | None, pod: Object) -> None:
         for budget in self._view.all("poddisruptionbudgets"):
@@ -91,7 +84,7 @@ class Disruption:
             else:
                 alone += 1
         found = [self._view.get(*one) for one in owners.values()]
-        return alone + sum(one["spec"].get("replicas", 1) for one in found if one)
+        return alone + sum(int(one["spec"].get("replicas", 1)) for one in found if one)
 
 
 def _takes(budget: Object, pod: Object) -> bool:
@@ -107,7 +100,9 @@ def _desired(spec: Object, expected: int) -> int:
 
 
 def _scaled(limit: int | str, expected: int) -> int:
-    return limit if isinstance(limit, int) else math.ceil(expected * int(limit.rstrip("%")) / 100)
+    if isinstance(limit, int):
+        return limit
+    return math.ceil(expected * int(limit.rstrip("%")) / 100)
 
 
 def _disrupted(budget: Object, pods: list[Object]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.actors.actor import Actor
+from simulator.actors.actor import Actor, Party
 from simulator.actors.client import ApiClient
 from simulator.actors.view import ClusterView, Key, controller_of, key_of
 
@@ -13,7 +13,7 @@ _OWNERS = ("jobs", "daemonsets", "deployments", "replicasets", "statefulsets")
 _OWNED = ("replicasets", "pods")
 
 
-class GarbageCollector:
+class GarbageCollector(Party):
     """Looks when an owner is deleted, and when something appears whose owner is gone already."""
 
     def __init__(self, api: ApiClient, view: ClusterView) -> None:
@@ -22,13 +22,6 @@ class GarbageCollector:
         self.actor = Actor("garbage-collector", self._look)
         for resource in _OWNERS:
             view.listen(resource, self._on_owner(resource))
-
-    def start(self) -> None:
-        self.actor.start()
-
-    def stop(self) -> None:
-        self.actor.stop()
-        self.actor.join()
 
     def _on_owner(self, resource: str) -> Any:
         def tell(event: str, _before: Object | None, owner: Object) -> None:
@@ -41,9 +34,7 @@ class GarbageCollector:
         resource, key, uid = what
         owner = self._view.get(resource, key)
         finalizers = (owner["metadata"].get("finalizers") or []) if owner else []
-        owned = [
-            (kind, one) for kind in _OWNED for one in self._view.all(kind) if controller_of(one).get("uid") == uid
-        ]
+        owned = [(kind, one) for kind in _OWNED for one in self._view.all(kind) if controller_of(one).get("uid") == uid]
         for kind, one in owned:
             if "orphan" in finalizers:
                 self._api.patch(kind, *key_of(one), {"metadata": {"ownerReferences": None}})

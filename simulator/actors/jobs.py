@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from simulator.actors.actor import Actor
+from simulator.actors.actor import Actor, Party
 from simulator.actors.client import ApiClient
 from simulator.actors.pod_status import is_over, is_ready, now
 from simulator.actors.view import ClusterView, Key, controller_of, key_of, owner_reference
@@ -19,7 +19,7 @@ from simulator.clock import Clock
 Object = dict[str, Any]
 
 
-class Jobs:
+class Jobs(Party):
     """Non-indexed Jobs. A pod that is deleted before its end counts as failed, as in the real controller."""
 
     def __init__(self, api: ApiClient, view: ClusterView, clock: Clock) -> None:
@@ -33,13 +33,6 @@ class Jobs:
         self.actor = Actor("job-controller", self._look)
         view.listen("jobs", lambda _event, _before, job: self.actor.add(key_of(job)))
         view.listen("pods", self._on_pod)
-
-    def start(self) -> None:
-        self.actor.start()
-
-    def stop(self) -> None:
-        self.actor.stop()
-        self.actor.join()
 
     def _on_pod(self, event: str, _before: Object | None, pod: Object) -> None:
         owner = controller_of(pod)
@@ -119,8 +112,7 @@ class Jobs:
             self.actor.add(key_of(job), left)
             return
         self._finished.pop(uid, None)
-        options = {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
-        self._api.delete("jobs", *key_of(job), **options)
+        self._api.delete("jobs", *key_of(job), propagationPolicy="Background", preconditions={"uid": uid})
 
 
 def _finished(job: Object) -> bool:

@@ -23,6 +23,7 @@ from simulator.objects import address_of
 from simulator.programs import Program, Storage, program_of
 
 Object = dict[str, Any]
+_KILLED = False  # to a program: it had no time to stop as it wanted
 BACKOFF_S = 10.0  # until a container that crashed is started again, at first
 
 
@@ -68,10 +69,12 @@ class Kubelet:
             self.actor.add(key_of(pod))
 
     def start(self) -> None:
+        """Begins to serve logs and to run pods."""
         self.logs.start()
         self.actor.start()
 
     def stop(self) -> None:
+        """Stops both."""
         self.actor.stop()
         self.logs.stop()
         self.actor.join()
@@ -85,7 +88,7 @@ class Kubelet:
         """Every program on the machine ends without a signal; the pods stay as the API server last saw them."""
         for run in self.runs_on(node):
             if run.state in ("running", "stopping"):
-                run.program.stopped(self._ran_s(run), False)
+                run.program.stopped(self._ran_s(run), _KILLED)
             if run.state != "over":
                 run.state, run.restarts = "backoff", run.restarts + 1
                 run.at = time.monotonic()
@@ -202,7 +205,7 @@ class Kubelet:
         text, code = run.program.ends()
         run.printed.append(text)
         if pod["spec"].get("restartPolicy") == "Always":
-            run.program.stopped(self._ran_s(run), False)
+            run.program.stopped(self._ran_s(run), _KILLED)
             run.state, run.restarts = "backoff", run.restarts + 1
             run.at = time.monotonic() + self._clock.real(BACKOFF_S)
             self._write(pod, pod_status.waiting(pod, "CrashLoopBackOff", run.restarts))
@@ -237,7 +240,7 @@ class Kubelet:
         with self._lock:
             self._runs.pop(run.key, None)
         if run.state == "running":
-            run.program.stopped(self._ran_s(run), False)
+            run.program.stopped(self._ran_s(run), _KILLED)
 
     def _ran_s(self, run: Run) -> float:
         return (time.monotonic() - run.began) * self._clock.speed

@@ -1,4 +1,4 @@
-"""The kubelets' own HTTP endpoint: /containerLogs/<namespace>/<pod>/<container> on 127.0.0.1, one port for all nodes."""
+"""The kubelets' own HTTP endpoint: /containerLogs/<namespace>/<pod>/<container> on 127.0.0.1, one port for all."""
 
 from __future__ import annotations
 
@@ -45,9 +45,11 @@ class LogServer:
         )
 
     def start(self) -> None:
+        """Begins to serve."""
         self._thread.start()
 
     def stop(self) -> None:
+        """Frees the port."""
         self._server.shutdown()
         self._thread.join(timeout=5)
         self._server.server_close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from simulator.actors.actor import Actor
+from simulator.actors.actor import Actor, Party
 from simulator.actors.client import ApiClient, ApiRefused
 from simulator.actors.kubelet import Kubelet
 from simulator.actors.pod_status import now
@@ -17,7 +17,7 @@ from simulator.objects import GPU, GPUS, conditions, control_plane, node, node_i
 Object = dict[str, Any]
 
 
-class Nodes:
+class Nodes(Party):
     """One node for each machine; a machine without GPUs is a control plane."""
 
     def __init__(self, api: ApiClient, view: ClusterView, kubelet: Kubelet, clock: Clock) -> None:
@@ -31,12 +31,9 @@ class Nodes:
         kubelet.node_changed = self.look_at
 
     def start(self) -> None:
+        """Registers the nodes and begins to keep them."""
         self.register()
         self.actor.start()
-
-    def stop(self) -> None:
-        self.actor.stop()
-        self.actor.join()
 
     def look_at(self, name: str) -> None:
         """Something about the machine changed: its node's status follows."""
@@ -89,7 +86,7 @@ class Nodes:
         known = self._api.get("nodes", "", name)
         status = known.get("status") or {}
         change: Object = {}
-        ready = next((one for one in status.get("conditions") or [] if one["type"] == "Ready"), {})
+        ready: Object = next((one for one in status.get("conditions") or [] if one["type"] == "Ready"), {})
         if ready.get("status") != "True":
             change["conditions"] = conditions(ready=True, at=now())
         if (status.get("nodeInfo") or {}).get("bootID") != machine.boot_id:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.actors.actor import Actor
+from simulator.actors.actor import Actor, Party
 from simulator.actors.client import ApiClient
 from simulator.actors.pod_status import is_over, now
 from simulator.actors.scheduling import tolerates
@@ -18,10 +18,14 @@ Object = dict[str, Any]
 _CORDON = "node.kubernetes.io/unschedulable"
 _NOT_READY = "node.kubernetes.io/not-ready"
 _UNREACHABLE = "node.kubernetes.io/unreachable"
-_EFFECTS = {_CORDON: ("NoSchedule",), _NOT_READY: ("NoSchedule", "NoExecute"), _UNREACHABLE: ("NoSchedule", "NoExecute")}
+_EFFECTS = {
+    _CORDON: ("NoSchedule",),
+    _NOT_READY: ("NoSchedule", "NoExecute"),
+    _UNREACHABLE: ("NoSchedule", "NoExecute"),
+}
 
 
-class NodeLifecycle:
+class NodeLifecycle(Party):
     """A node whose Ready is False or Unknown is tainted; after a grace without a word, False becomes Unknown."""
 
     def __init__(self, api: ApiClient, view: ClusterView, clock: Clock) -> None:
@@ -30,13 +34,6 @@ class NodeLifecycle:
         self._clock = clock
         self.actor = Actor("node-lifecycle", self._look)
         view.listen("nodes", lambda _event, _before, node: self.actor.add(("taints", node["metadata"]["name"])))
-
-    def start(self) -> None:
-        self.actor.start()
-
-    def stop(self) -> None:
-        self.actor.stop()
-        self.actor.join()
 
     def _look(self, what: tuple[str, str]) -> None:
         step, name = what
@@ -63,9 +60,8 @@ class NodeLifecycle:
         kept = [one for one in taints if one["key"] not in _EFFECTS or one["key"] in wanted]
         there = {(one["key"], one["effect"]) for one in kept}
         for key in sorted(wanted):
-            for effect in _EFFECTS[key]:
-                if (key, effect) not in there:
-                    kept.append({"key": key, "effect": effect, "timeAdded": now()})
+            missing = [effect for effect in _EFFECTS[key] if (key, effect) not in there]
+            kept += [{"key": key, "effect": effect, "timeAdded": now()} for effect in missing]
         if kept != taints:
             read = {"resourceVersion": node["metadata"]["resourceVersion"]}
             change = {"metadata": read, "spec": {"taints": kept or None}}

@@ -26,9 +26,9 @@ _OPERANDS = (
 
 def operands(names: tuple[str, ...] = ()) -> list[Object]:
     """The DaemonSets, all of them or those named."""
-    return [
-        _operand(name, label, image) for name, label, image in _OPERANDS if not names or name in names
-    ] + ([_kube_proxy()] if not names else [])
+    return [_operand(name, label, image) for name, label, image in _OPERANDS if not names or name in names] + (
+        [_kube_proxy()] if not names else []
+    )
 
 
 def _operand(name: str, label: str, image: str) -> Object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from simulator.actors.actor import Actor
+from simulator.actors.actor import Actor, Party
 from simulator.actors.client import ApiClient
 from simulator.actors.pod_status import is_over, is_ready
 from simulator.actors.view import ClusterView, Key, controller_of, key_of, owner_reference
@@ -15,7 +15,7 @@ Object = dict[str, Any]
 _RESOURCES = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
 
 
-class Replicas:
+class Replicas(Party):
     """Makes the pods that are missing; it never scales down, since nothing here asks for less."""
 
     def __init__(self, api: ApiClient, view: ClusterView) -> None:
@@ -26,13 +26,6 @@ class Replicas:
         for resource in _RESOURCES.values():
             view.listen(resource, self._on_owner(resource))
         view.listen("pods", self._on_pod)
-
-    def start(self) -> None:
-        self.actor.start()
-
-    def stop(self) -> None:
-        self.actor.stop()
-        self.actor.join()
 
     def _on_owner(self, resource: str) -> Any:
         def tell(_event: str, _before: Object | None, owner: Object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from simulator.actors.actor import Actor
+from simulator.actors.actor import Actor, Party
 from simulator.actors.client import ApiClient, ApiRefused
 from simulator.actors.pod_status import gpus_of, is_over
 from simulator.actors.scheduling import gpus_used, score, why_not
@@ -14,7 +14,7 @@ from simulator.actors.view import ClusterView, Key, key_of
 Object = dict[str, Any]
 
 
-class Scheduler:
+class Scheduler(Party):
     """Keeps what it has bound in mind until the view shows it, so that two pods never get the same GPU."""
 
     def __init__(self, api: ApiClient, view: ClusterView) -> None:
@@ -25,13 +25,6 @@ class Scheduler:
         self.actor = Actor("scheduler", self._look)
         view.listen("pods", self._on_pod)
         view.listen("nodes", self._on_node)
-
-    def start(self) -> None:
-        self.actor.start()
-
-    def stop(self) -> None:
-        self.actor.stop()
-        self.actor.join()
 
     def _on_pod(self, event: str, _before: Object | None, pod: Object) -> None:
         key = key_of(pod)
@@ -44,7 +37,11 @@ class Scheduler:
 
     def _on_node(self, event: str, before: Object | None, node: Object) -> None:
         def of_interest(one: Object) -> Object:
-            return {"spec": one["spec"], "labels": one["metadata"].get("labels"), "can": one["status"].get("allocatable")}
+            return {
+                "spec": one["spec"],
+                "labels": one["metadata"].get("labels"),
+                "can": one["status"].get("allocatable"),
+            }
 
         if event != "DELETED" and (before is None or of_interest(before) != of_interest(node)):
             self._try_again()

@@ -71,13 +71,16 @@ class ClusterView:
             thread.join(timeout=5)
 
     def get(self, resource: str, key: Key) -> Object | None:
+        """One object, or None."""
         return self._objects[resource].get(key)
 
     def all(self, resource: str) -> list[Object]:
+        """Every object of the resource."""
         with self._lock:
             return list(self._objects[resource].values())
 
     def pods_on(self, node: str) -> list[Object]:
+        """The pods that are bound to this node."""
         with self._lock:
             return list(self._pods_by_node[node].values())
 

@@ -66,7 +66,13 @@ def _job(job: Object) -> Object:
         "controller-uid": uid,
         "job-name": name,
     }
-    spec = {"parallelism": 1, "completions": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": False}
+    spec: Object = {
+        "parallelism": 1,
+        "completions": 1,
+        "backoffLimit": 6,
+        "completionMode": "NonIndexed",
+        "suspend": False,
+    }
     spec |= {"manualSelector": False, "podReplacementPolicy": "TerminatingOrFailed", **job["spec"]}
     template = spec["template"]
     metadata = template.get("metadata") or {}
@@ -96,7 +102,10 @@ def _budget(budget: Object) -> Object:
 
 
 def _namespace(namespace: Object) -> Object:
-    labels = {**(namespace["metadata"].get("labels") or {}), "kubernetes.io/metadata.name": namespace["metadata"]["name"]}
+    labels = {
+        **(namespace["metadata"].get("labels") or {}),
+        "kubernetes.io/metadata.name": namespace["metadata"]["name"],
+    }
     return {
         **namespace,
         "metadata": {**namespace["metadata"], "labels": labels},

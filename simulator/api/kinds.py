@@ -65,6 +65,6 @@ ALL = (
     STATEFUL_SETS,
 )
 
-# (group, version, plural) as they stand in the path. events.k8s.io serves the objects of the core Events in its own form.
+# (group, version, plural) as they stand in the path. events.k8s.io serves the core Events in its own form.
 BY_PATH: dict[tuple[str, str, str], Kind] = {(kind.group, kind.version, kind.plural): kind for kind in ALL}
 BY_PATH["events.k8s.io", "v1", "events"] = EVENTS

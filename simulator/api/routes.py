@@ -139,9 +139,9 @@ class Routes:
             case "GET":
                 return _shown(existing(store, kind, key), target)
             case "PATCH":
-                return _shown(patch(store, kind, key, _merge_patch(request)), target)
+                return _shown(patch(store, kind, key, _merge_patch(request), manager=_manager(request)), target)
             case "PUT":
-                return _shown(replace(store, kind, key, decoded(request.body)), target)
+                return _shown(replace(store, kind, key, decoded(request.body), manager=_manager(request)), target)
             case "DELETE":
                 stored, status = delete(store, kind, key, _delete_options(request))
                 return _shown(stored, target) if status is None else Answer(body=encode(status))
@@ -173,7 +173,7 @@ class Routes:
         with self.store.lock:
             pod = existing(self.store, PODS, key).object
             if pod["spec"].get("nodeName"):
-                raise conflict(PODS, key[1], f"pod {key[1]} is already assigned to node \"{pod['spec']['nodeName']}\"")
+                raise conflict(PODS, key[1], f'pod {key[1]} is already assigned to node "{pod["spec"]["nodeName"]}"')
             conditions = [{"type": "PodScheduled", "status": "True"}]
             status = {**pod["status"], "conditions": conditions}
             self.store.put(PODS, key, {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status})
@@ -248,6 +248,11 @@ def _merge_patch(request: Request) -> Any:
     if request.content_type.partition(";")[0].strip() != "application/merge-patch+json":
         raise unsupported_patch()
     return decoded(request.body)
+
+
+def _manager(request: Request) -> str:
+    """The field manager: as named, else the first word of the user agent."""
+    return request.query.get("fieldManager") or request.agent.partition("/")[0]
 
 
 def _delete_options(request: Request) -> dict[str, Any]:

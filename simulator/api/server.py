@@ -28,11 +28,13 @@ class _Connection(BaseHTTPRequestHandler):
     server: _Listener
 
     def handle_one_request(self) -> None:
-        with contextlib.suppress(ConnectionError, OSError):
-            return super().handle_one_request()
-        self.close_connection = True
+        try:
+            super().handle_one_request()
+        except OSError:  # The client has gone, or the server stops.
+            self.close_connection = True
 
     def answer(self) -> None:
+        """Reads the request, asks the routes and sends what they say."""
         path, query = urlsplit(self.path)[2:4]
         length = int(self.headers.get("Content-Length") or 0)
         if length > BODY_LIMIT:
@@ -81,7 +83,9 @@ class _Listener(ThreadingHTTPServer):
         super().__init__(address, _Connection)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        thread = threading.Thread(target=self._serve, args=(request, client_address), name="api-connection", daemon=True)
+        thread = threading.Thread(
+            target=self._serve, args=(request, client_address), name="api-connection", daemon=True
+        )
         with self._lock:
             self._open[request] = thread
         thread.start()

@@ -56,24 +56,29 @@ def details_of(kind: Kind, name: str) -> dict[str, Any]:
 
 
 def not_found(kind: Kind, name: str) -> Refused:
+    """There is no object of that name."""
     return Refused(404, "NotFound", f'{kind.qualified} "{name}" not found', details_of(kind, name))
 
 
 def no_such_path() -> Refused:
+    """Nothing is served at the path."""
     return Refused(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def already_exists(kind: Kind, name: str) -> Refused:
+    """The name is taken."""
     return Refused(409, "AlreadyExists", f'{kind.qualified} "{name}" already exists', details_of(kind, name))
 
 
 def conflict(kind: Kind, name: str, why: str) -> Refused:
+    """The object is not what the request took it for; `why` says in which way."""
     return Refused(
         409, "Conflict", f'Operation cannot be fulfilled on {kind.qualified} "{name}": {why}', details_of(kind, name)
     )
 
 
 def modified(kind: Kind, name: str) -> Refused:
+    """The resourceVersion in the request is not the current one."""
     return conflict(
         kind,
         name,
@@ -82,6 +87,7 @@ def modified(kind: Kind, name: str) -> Refused:
 
 
 def invalid(kind: Kind, name: str, field: str, why: str) -> Refused:
+    """One field of the object is wrong."""
     group = {"group": kind.group} if kind.group else {}
     details = {
         "name": name,
@@ -93,22 +99,27 @@ def invalid(kind: Kind, name: str, field: str, why: str) -> Refused:
 
 
 def bad_request(why: str) -> Refused:
+    """The request cannot be understood."""
     return Refused(400, "BadRequest", why)
 
 
 def unauthorized() -> Refused:
+    """The token is missing or unknown."""
     return Refused(401, "Unauthorized", "Unauthorized")
 
 
 def method_not_allowed() -> Refused:
+    """The resource has no such verb."""
     return Refused(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
 def expired(message: str) -> Refused:
+    """The resourceVersion is older than the history."""
     return Refused(410, "Expired", message)
 
 
 def unsupported_patch() -> Refused:
+    """A patch of another kind than a merge patch."""
     return Refused(
         415,
         "UnsupportedMediaType",
@@ -117,11 +128,15 @@ def unsupported_patch() -> Refused:
 
 
 def too_large_version(asked: int, current: int) -> Refused:
+    """The resourceVersion lies in the future."""
     return Refused(
         504,
         "Timeout",
         f"Too large resource version: {asked}, current: {current}",
-        {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}], "retryAfterSeconds": 1},
+        {
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1,
+        },
     )
 
 

@@ -102,7 +102,9 @@ class Store:
         with self.lock:
             objects = self._objects[kind]
             if node and kind is PODS:
-                found = [objects[key] for key in self._pods_by_node.get(node, ()) if not namespace or key[0] == namespace]
+                found = [
+                    objects[key] for key in self._pods_by_node.get(node, ()) if not namespace or key[0] == namespace
+                ]
             elif namespace:
                 found = [stored for key, stored in objects.items() if key[0] == namespace]
             else:

@@ -12,8 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from simulator.api.defaults import filled, new_uid
-from simulator.api.kinds import EVENTS, NAMESPACES, PODS, Kind
+from simulator.api.kinds import EVENTS, NAMESPACES, NODES, PODS, Kind
+from simulator.api.managed_fields import managed
 from simulator.api.merge import merged
+from simulator.api.revision import revised
 from simulator.api.statuses import (
     already_exists,
     bad_request,
@@ -29,8 +31,6 @@ from simulator.api.store import Key, Store, Stored
 Object = dict[str, Any]
 
 _NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")
-_KEPT = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "namespace")
-_CHANGEABLE_IN_PODS = ("containers", "activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
 
 
 def timestamp(at: datetime | None = None) -> str:
@@ -70,7 +70,7 @@ def create(store: Store, kind: Kind, namespace: str, an_object: Any) -> Stored:
         return store.put(kind, (namespace, name), new)
 
 
-def patch(store: Store, kind: Kind, key: Key, change: Any, *, status: bool = False) -> Stored:
+def patch(store: Store, kind: Kind, key: Key, change: Any, *, status: bool = False, manager: str = "") -> Stored:
     """Applies a merge patch; a uid or resourceVersion in its metadata is a precondition.
 
     Raises:
@@ -80,10 +80,10 @@ def patch(store: Store, kind: Kind, key: Key, change: Any, *, status: bool = Fal
         raise bad_request("a merge patch is a JSON object")
     with store.lock:
         now = existing(store, kind, key)
-        return _write(store, kind, key, now, merged(now.object, change), status=status)
+        return _write(store, kind, key, now, merged(now.object, change), status=status, manager=manager)
 
 
-def replace(store: Store, kind: Kind, key: Key, an_object: Any, *, status: bool = False) -> Stored:
+def replace(store: Store, kind: Kind, key: Key, an_object: Any, *, status: bool = False, manager: str = "") -> Stored:
     """Puts a whole object in place of the one there is; without a resourceVersion it overwrites.
 
     Raises:
@@ -92,9 +92,8 @@ def replace(store: Store, kind: Kind, key: Key, an_object: Any, *, status: bool 
     given = _body_of(kind, an_object)
     with store.lock:
         now = existing(store, kind, key)
-        metadata = {"name": key[1], "resourceVersion": str(now.revision), **(given.get("metadata") or {})}
-        metadata.setdefault("uid", now.object["metadata"]["uid"])
-        return _write(store, kind, key, now, {**given, "metadata": metadata}, status=status)
+        metadata = {"name": key[1], **(given.get("metadata") or {})}
+        return _write(store, kind, key, now, {**given, "metadata": metadata}, status=status, manager=manager)
 
 
 def existing(store: Store, kind: Kind, key: Key) -> Stored:
@@ -109,34 +108,19 @@ def existing(store: Store, kind: Kind, key: Key) -> Stored:
     return found
 
 
-def _write(store: Store, kind: Kind, key: Key, now: Stored, wanted: Object, *, status: bool) -> Stored:
-    old = now.object
-    metadata = dict(wanted["metadata"])
-    check(kind, key[1], old, {part: metadata.get(part) for part in ("uid", "resourceVersion")})
+def _write(store: Store, kind: Kind, key: Key, now: Stored, wanted: Object, *, status: bool, manager: str) -> Stored:
+    old, metadata = now.object, wanted["metadata"]
+    check(kind, key[1], old, metadata)
     if metadata.get("name") != key[1]:
         raise bad_request("the name of the object does not match the name on the URL")
-    metadata.pop("resourceVersion", None)
-    for part in _KEPT:
-        metadata.pop(part, None)
-        if part in old["metadata"]:
-            metadata[part] = old["metadata"][part]
-    new = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
-    new |= {part: value for part, value in wanted.items() if part not in new}
-    if status:
-        new = {**old, **({"status": wanted["status"]} if "status" in wanted else {})}
-    elif kind.status and "status" in old:
-        new["status"] = old["status"]
-    elif kind.status:
-        new.pop("status", None)
-    if kind is PODS and not status:
-        _check_pod_spec(key[1], old["spec"], new["spec"])
-    unversioned = {**old, "metadata": {k: v for k, v in old["metadata"].items() if k != "resourceVersion"}}
-    new = {**new, "metadata": {k: v for k, v in new["metadata"].items() if k != "resourceVersion"}}
-    if new == unversioned:
+    new = revised(kind, old, wanted, status=status)
+    if new is old:
         return now
-    if kind.counted and new.get("spec") != old.get("spec"):
-        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-    if "deletionTimestamp" in old["metadata"] and kind is not PODS and not metadata.get("finalizers"):
+    if kind is NODES and not status and manager:
+        fields = managed(old, new, manager, timestamp(), kind.api_version)
+        new = {**new, "metadata": {**new["metadata"], "managedFields": fields}}
+    marked = new["metadata"]
+    if "deletionTimestamp" in marked and not marked.get("finalizers") and not marked["deletionGracePeriodSeconds"]:
         return store.remove(kind, key)
     return store.put(kind, key, new)
 
@@ -204,16 +188,6 @@ def _delete_pod(store: Store, key: Key, now: Stored, options: Object) -> Stored:
     ends = timestamp(datetime.now(UTC) + timedelta(seconds=grace))
     marked = {**metadata, "deletionTimestamp": ends, "deletionGracePeriodSeconds": grace}
     return store.put(PODS, key, {**pod, "metadata": marked})
-
-
-def _check_pod_spec(name: str, old: Object, new: Object) -> None:
-    """Almost nothing in the spec of a pod may change after its creation."""
-    for part in (*old, *(part for part in new if part not in old)):
-        if part not in _CHANGEABLE_IN_PODS and old.get(part) != new.get(part):
-            why = "Forbidden: pod updates may not change fields other than " + ", ".join(
-                f"`spec.{one}`" for one in _CHANGEABLE_IN_PODS
-            )
-            raise invalid(PODS, name, "spec", why)
 
 
 def _body_of(kind: Kind, an_object: Any) -> Object:
