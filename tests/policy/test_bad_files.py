@@ -81,6 +81,10 @@ BAD = [
     ("drain: 2h", "drain: -5m", 13, "pools[0].deadlines.drain", "'-5m' is not a duration", "like 90s"),
     ("drain: 2h", "drain: 0s", 13, "pools[0].deadlines.drain", "0s is out of range.", "at least 1s and at most 7d"),
     ("drain: 2h", "drain: 8d", 13, "pools[0].deadlines.drain", "8d is out of range.", "at least 1s and at most 7d"),
+    *(
+        ("drain: 2h", f"{step}: 0s", 13, f"pools[0].deadlines.{step}", "0s is out of range.", "at least 1s")
+        for step in ("reboot", "diagnose", "benchmark")
+    ),
     ("budgets:", "inventory_max_age: 2h\nbudgets:", 19, "inventory_max_age", "2h is out of range", "at most 1h"),
     ("budgets:", "observe_for: 91d\nbudgets:", 19, "observe_for", "91d is out of range", "at most 90d"),
     # Closed sets of words.
@@ -119,10 +123,12 @@ BAD = [
     ("  xid: [GpuXid*]", '  xid: [GpuXid*, ""]', 5, "alerts.xid[1]", "This is empty.", "take the entry out"),
     ("  xid: [GpuXid*]", '  xid: ["*"]\n  watchdog: [Watchdog]', 6, "alerts.watchdog[0]", "matches a name under `xid`",
      "narrower"),
+    ("  xid: [GpuXid*]", "  xid: [x]\n  watchdog: [W, W]", 6, "alerts.watchdog[1]", "'W' is listed twice", "Keep one"),
     ("  - name: gpu", "  - name: GPU nodes", 7, "pools[0].name", "'GPU nodes' is no name of this kind", "hyphens"),
     ("budgets:", "node_jobs: {namespace: kube system}\nbudgets:", 19, "node_jobs.namespace", "no name of", "a to z"),
     ("budgets:", 'node_jobs: {host_image: ""}\nbudgets:', 19, "node_jobs.host_image", "'' is no image", "name:tag"),
     ("budgets:", "node_jobs: {diagnose_image: a b}\nbudgets:", 19, "node_jobs.diagnose_image", "no image", "digest"),
+    ("budgets:", "node_jobs: {benchmark_image: a b}\nbudgets:", 19, "node_jobs.benchmark_image", "no image", "digest"),
     # Pools.
     ('    selector:\n      gpu: "true"', "    selector: {}", 8, "pools[0].selector", "every node of", "present"),
     ('gpu: "true"', '"a b": x', 9, 'pools[0].selector["a b"]', "'a b' is no label of a node", "as kubectl shows it"),
@@ -171,7 +177,7 @@ def test_a_mistake_is_refused_with_its_line_its_place_and_a_remedy(
         ("null\n", None, "The file is empty."),
         ("- a\n- b\n", 1, "This is a list, not a mapping."),
         ("\n\njust words\n", 3, "This is a single value, not a mapping."),
-        ("[" * 5000, None, "It is nested too deeply."),
+        ("[" * 1000, None, "It is nested too deeply."),
     ],
 )
 def test_what_is_no_policy_at_all_is_refused(text: str, line: int | None, problem: str) -> None:

@@ -1,0 +1,164 @@
+"""What a good policy file becomes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.policies import AlertNames, Budgets, ClusterName, Deadlines, Mode, NodeJobs, Policy, Pool, Validation
+from app.domain.xids import XidClass
+from app.durations import read_duration, write_duration
+from app.policy_file import read_policy
+
+SMALLEST = """\
+cluster: {name: main}
+alerts: {xid: [GpuXid*]}
+pools: [{name: gpu, selector: {gpu: "true"}}]
+ladders: {}
+"""
+
+FULL = """\
+cluster: {name: "Köln 1", label: cluster}
+alerts: {xid: [GpuXid*, "XID Error Check"], watchdog: []}
+pools:
+  - name: h100
+    selector: {nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3, rack: "7"}
+    mode: act
+    disruptions: 2
+    cooldown: 0s
+    validation: &strict
+      diagnose_level: 4
+      required_tests: [memory, targeted_stress]
+      inconclusive_tries: 1
+      bandwidth_floor: 440
+      bandwidth_tolerance: 0.05
+    deadlines: {drain: 1h30m, reboot: 1500ms, diagnose: 3h, benchmark: 90s}
+  - name: rest
+    selector: {nvidia.com/gpu.present: "true"}
+    validation: *strict
+ladders: {reset: [reboot], isolate: [], application: null, unknown: null}
+faults: {xid-43: [], xid-79: null, xid-999: [reboot]}
+budgets: {cordons: 1, disruptions: 1}
+node_jobs: {namespace: jobs, host_image: "busybox@sha256:00ff", diagnose_image: "r.example:5000/a/dcgm:4", benchmark_image: nccl}
+observe_for: 7d
+inventory_max_age: 1m
+"""  # noqa: E501  one line a key
+
+
+def policy_of(text: str) -> Policy:
+    read = read_policy(text, file="policy.yaml")
+    assert isinstance(read, Policy), [str(problem) for problem in read]
+    return read
+
+
+def test_what_is_left_out_has_the_defaults_of_the_domain() -> None:
+    assert policy_of(SMALLEST) == Policy(
+        cluster=ClusterName(name="main"),
+        alerts=AlertNames(xid=("GpuXid*",)),
+        pools=(Pool(name="gpu", selector={"gpu": "true"}),),
+        ladders={},
+    )
+
+
+def test_a_pool_only_observes_unless_its_policy_says_more() -> None:
+    assert policy_of(SMALLEST).pools[0].mode is Mode.OBSERVE
+
+
+def test_every_key_arrives_where_it_belongs() -> None:
+    strict = Validation(
+        diagnose_level=4,
+        required_tests=("memory", "targeted_stress"),
+        inconclusive_tries=1,
+        bandwidth_floor=440.0,
+        bandwidth_tolerance=0.05,
+    )
+    assert policy_of(FULL) == Policy(
+        cluster=ClusterName(name="Köln 1", label="cluster"),
+        alerts=AlertNames(xid=("GpuXid*", "XID Error Check"), watchdog=()),
+        pools=(
+            Pool(
+                name="h100",
+                selector={"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "rack": "7"},
+                mode=Mode.ACT,
+                disruptions=2,
+                cooldown=timedelta(0),
+                validation=strict,
+                deadlines=Deadlines(
+                    drain=timedelta(minutes=90),
+                    reboot=timedelta(seconds=1.5),
+                    diagnose=timedelta(hours=3),
+                    benchmark=timedelta(seconds=90),
+                ),
+            ),
+            Pool(name="rest", selector={"nvidia.com/gpu.present": "true"}, validation=strict),
+        ),
+        ladders={XidClass.RESET: ("reboot",), XidClass.ISOLATE: ()},
+        faults={"xid-43": (), "xid-79": None, "xid-999": ("reboot",)},
+        budgets=Budgets(cordons=1, disruptions=1),
+        node_jobs=NodeJobs(
+            namespace="jobs",
+            host_image="busybox@sha256:00ff",
+            diagnose_image="r.example:5000/a/dcgm:4",
+            benchmark_image="nccl",
+        ),
+        observe_for=timedelta(days=7),
+        inventory_max_age=timedelta(minutes=1),
+    )
+
+
+@pytest.mark.parametrize("text", ["\ufeff" + SMALLEST, SMALLEST.replace("\n", "\r\n"), "---\n" + SMALLEST + "...\n"])
+def test_marks_of_other_editors_do_no_harm(text: str) -> None:
+    assert policy_of(text) == policy_of(SMALLEST)
+
+
+def test_a_narrow_pool_may_stand_before_a_wide_one_but_not_behind_it() -> None:
+    narrow, wide = '{name: a, selector: {gpu: "true", rack: "7"}}', '{name: b, selector: {gpu: "true"}}'
+    listed = SMALLEST.replace('{name: gpu, selector: {gpu: "true"}}', "%s, %s")
+    assert isinstance(read_policy(listed % (narrow, wide), file="f"), Policy)
+    assert not isinstance(read_policy(listed % (wide, narrow), file="f"), Policy)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0s", 0),
+        ("90s", 90),
+        ("30m", 1800),
+        ("2h", 7200),
+        ("7d", 604800),
+        ("1h30m", 5400),
+        ("500ms", 0.5),
+        ("1d2h3m4s5ms", 93784.005),
+    ],
+)
+def test_durations_are_read(text: str, seconds: float) -> None:
+    assert read_duration(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "30", "s", "30 m", "1.5h", "-5m", "30m2h", "1h1h", "1w", "1H", "٣s", "1h ", "9999999s", "PT1H", "∞"]
+)
+def test_what_is_no_duration_is_not_guessed(text: str) -> None:
+    assert read_duration(text) is None
+
+
+@given(st.integers(min_value=0, max_value=10**11))
+def test_a_duration_that_is_written_is_read_as_the_same(milliseconds: int) -> None:
+    span = timedelta(milliseconds=milliseconds)
+    assert read_duration(write_duration(span)) == span
+
+
+@given(st.text(alphabet="ab:[]{}-?!&*#'\"|>%@\n \t~01.,", max_size=60))
+def test_no_text_is_answered_with_anything_but_problems(text: str) -> None:
+    found = read_policy(text, file="policy.yaml")
+    assert not isinstance(found, Policy)
+    assert found
+
+
+@given(st.integers(min_value=0, max_value=len(FULL)), st.integers(min_value=0, max_value=30), st.text(max_size=8))
+def test_a_file_damaged_anywhere_is_read_or_refused_and_breaks_nothing(start: int, length: int, written: str) -> None:
+    found = read_policy(FULL[:start] + written + FULL[start + length :], file="policy.yaml")
+    assert isinstance(found, Policy) or all(problem.remedy and problem.file for problem in found)
