@@ -427,6 +427,16 @@ def test_two_documents_both_have_to_pass() -> None:
     assert read_diagnosis(good + "\n" + bad).verdict is Verdict.FAIL
 
 
+def test_a_whole_part_of_a_lost_whole_is_not_taken_for_it() -> None:
+    good = document()
+    iterations = json.dumps({"iterations": [document(pcie=None), good]})
+    last = iterations[iterations.rindex('{"DCGM Diagnostic"') :]
+    assert last.startswith(json.dumps(good))
+    assert read_diagnosis(last).reason == "The output of the diagnosis is cut off or damaged."
+    category = read(good["DCGM Diagnostic"]["test_categories"][0])
+    assert (category.verdict, category.reason[:30]) == (Verdict.INCONCLUSIVE, "The output holds no diagnosis.")
+
+
 def test_every_iteration_has_to_pass() -> None:
     good, skipped = document(), document(pcie=None)
     assert read({"iterations": [good, good], "Overall Result": "Pass"}).verdict is Verdict.PASS
