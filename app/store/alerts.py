@@ -11,7 +11,7 @@ from typing import Any
 from app.domain.history import HistoryRow
 from app.domain.triage import Decision
 from app.store.connection import Link
-from app.store.documents import micros, read, write
+from app.store.documents import micros, read_readable, write
 from app.store.keys import BOUNDS, KEYS, hashed, plain
 from app.store.values import AlertRecord
 
@@ -42,7 +42,7 @@ class Alerts:
 
     def last(self, limit: int = BOUNDS["alerts"]) -> list[AlertRecord]:
         """The latest ones, newest first."""
-        return [read(AlertRecord, text) for text in self._link.ask("LRANGE", KEYS["alerts"], 0, limit - 1)]
+        return read_readable(AlertRecord, self._link.ask("LRANGE", KEYS["alerts"], 0, limit - 1))
 
 
 def delivery(

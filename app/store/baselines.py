@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from app.store.connection import Link
-from app.store.documents import micros, read, write
+from app.store.documents import micros, read_readable, write
 from app.store.keys import BOUNDS, KEYS, plain
 from app.store.values import Baseline
 
@@ -33,4 +33,4 @@ class Baselines:
         return sorted((known for key in keys for known in self._of(key)), key=lambda known: (known.key, known.node))
 
     def _of(self, name: str) -> list[Baseline]:
-        return [read(Baseline, text) for text in self._link.ask("HVALS", KEYS["baseline"] + name)]
+        return read_readable(Baseline, self._link.ask("HVALS", KEYS["baseline"] + name))

@@ -81,7 +81,9 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except RedisError as error:
-        raise StoreUnavailable(f"The store did not answer as asked: {type(error).__name__}: {error}.") from error
+        raise StoreUnavailable(
+            f"The store did not answer as asked: {type(error).__name__}: {str(error).rstrip('.')}."
+        ) from error
 
 
 def _source(name: str) -> str:

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, Final, TypeVar
 
 import msgspec
+import structlog
 
 from app.domain.history import HistoryRow
 from app.domain.operations import Operation
 from app.domain.timeline import Entry
 from app.errors import SickbayError
-from app.store.values import AlertRecord, Baseline, NodeSummary, Pause, PendingAlert
+from app.store.values import AlertRecord, Baseline, Pause, PendingAlert, SeenNodes
+
+log = structlog.get_logger(__name__)
 
 Plain = dict[str, Any]
 T = TypeVar("T")
@@ -57,7 +60,7 @@ FORMS: dict[type[Any], Form] = {
     HistoryRow: Form("history row"),
     AlertRecord: Form("alert record"),
     PendingAlert: Form("pending alert"),
-    NodeSummary: Form("node"),
+    SeenNodes: Form("inventory"),
     Pause: Form("pause"),
     Baseline: Form("baseline"),
 }
@@ -65,7 +68,7 @@ FORMS: dict[type[Any], Form] = {
 
 def write(record: object) -> str:
     """The document of a record whose type is in FORMS."""
-    return json.dumps({"v": FORMS[type(record)].version, **_plain(record)}, separators=(",", ":"))
+    return json.dumps({"v": FORMS[type(record)].version, **_plain(record)}, separators=(",", ":"), allow_nan=False)
 
 
 def read(kind: type[T], text: str) -> T:
@@ -77,17 +80,24 @@ def read(kind: type[T], text: str) -> T:
     """
     form = FORMS[kind]
     try:
-        plain: Plain = json.loads(text)
-        version = plain.pop("v")
-        if version > form.version:
-            raise NewerDocumentError(
-                f"A document of kind {form.kind} has version {version}; this Sickbay knows them up to {form.version}."
-            )
-        for upcast in form.upcasters[version - 1 :]:
-            plain = upcast(plain)
-        return msgspec.convert(plain, kind)
+        return msgspec.convert(_lifted(json.loads(text), form), kind)
     except (ValueError, TypeError, KeyError, AttributeError, msgspec.ValidationError) as error:
         raise UnreadableDocumentError(f"A document of kind {form.kind} cannot be read: {error}.") from error
+
+
+def read_readable(kind: type[T], texts: Iterable[str | None]) -> list[T]:
+    """The records of those that are there and can be read: for lists, which one stranger must not hide whole.
+
+    Each that is left out is logged.
+    """
+    found = []
+    for text in texts:
+        try:
+            if text is not None:
+                found.append(read(kind, text))
+        except (NewerDocumentError, UnreadableDocumentError) as error:
+            log.warning("document left out", kind=FORMS[kind].kind, reason=str(error))
+    return found
 
 
 def micros(at: datetime) -> int:
@@ -98,6 +108,20 @@ def micros(at: datetime) -> int:
 def moment(microseconds: float | str) -> datetime:
     """The time of such a number, as Redis gives it back."""
     return _EPOCH + timedelta(microseconds=int(float(microseconds)))
+
+
+def _lifted(plain: Plain, form: Form) -> Plain:
+    """The document's fields in the form of this code."""
+    version = plain.pop("v")
+    if version > form.version:
+        raise NewerDocumentError(
+            f"A document of kind {form.kind} has version {version}; this Sickbay knows them up to {form.version}."
+        )
+    if version < 1:
+        raise ValueError(f"there is no version {version}")
+    for upcast in form.upcasters[version - 1 :]:
+        plain = upcast(plain)
+    return plain
 
 
 def _plain(value: Any) -> Any:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from app.domain.facts import NodeView
 from app.domain.placement import Inventory, KnownNode
 from app.store.connection import Link
-from app.store.documents import micros, moment, read, write
-from app.store.keys import KEYS
-from app.store.values import NodeSummary
+from app.store.documents import micros, moment, read_readable, write
+from app.store.keys import KEYS, hashed
+from app.store.values import NodeSummary, SeenNodes
 
-_Seen = tuple[str, tuple[NodeSummary, ...], Inventory]
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    digest: str
+    nodes: tuple[NodeSummary, ...] = ()
+    inventory: Inventory | None = None
 
 
 class Inventories:
@@ -22,7 +26,7 @@ class Inventories:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._last: _Seen | None = None
+        self._last: _Writing | None = None
 
     def write(
         self,
@@ -42,52 +46,59 @@ class Inventories:
             ours_out: the nodes that carry our mark.
             at: when they were read.
         """
-        seen = [_summary(node, pools.get(node.name), node.name in ours_out) for node in nodes]
-        text = json.dumps({"nodes": [write(node) for node in seen], "exporter_pods": dict(exporter_pods)})
-        digest = hashlib.sha256(text.encode()).hexdigest()
+        seen = sorted((_summary(node, pools.get(node.name), node.name in ours_out) for node in nodes), key=_name)
+        text = write(SeenNodes(nodes=tuple(seen), exporter_pods=exporter_pods))
         out: list[str] = []
         for node in seen:
             if node.out_by_others:
                 out += (node.name, node.pool or "")
-        fields = ("at", micros(at), "digest", digest, "document", text)
+        fields = ("at", micros(at), "digest", hashed(text), "document", text)
         commands: list[Sequence[str | int]] = [("HSET", KEYS["inventory"], *fields), ("DEL", KEYS["out"])]
         if out:
             commands.append(("HSET", KEYS["out"], *out))
         self._link.ask_all(commands, at_once=True)
 
     def read(self) -> tuple[Inventory, datetime] | None:
-        """The inventory and when it was read from the cluster; None before the first one."""
+        """The inventory and when it was read from the cluster; None before the first one.
+
+        One of a later version of Sickbay counts as none: alerts then wait for a worker, which reads nodes afresh.
+        """
         found = self._current()
-        return None if found is None else (found[0][2], found[1])
+        if found is None or found[0].inventory is None:
+            return None
+        return found[0].inventory, found[1]
 
     def nodes(self) -> list[NodeSummary]:
         """The nodes, by name."""
         found = self._current()
-        return [] if found is None else sorted(found[0][1], key=lambda node: node.name)
+        return [] if found is None else list(found[0].nodes)
 
     def written_at(self) -> datetime | None:
         """When it was read from the cluster; None before the first one."""
         at = self._link.ask("HGET", KEYS["inventory"], "at")
         return None if at is None else moment(at)
 
-    def _current(self) -> tuple[_Seen, datetime] | None:
+    def _current(self) -> tuple[_Writing, datetime] | None:
         at, digest = self._link.ask("HMGET", KEYS["inventory"], "at", "digest")
-        if at is None:
-            return None
-        if self._last is None or self._last[0] != digest:
+        if self._last is None or self._last.digest != digest:
             # All three at once: another writing may have come since.
             at, digest, text = self._link.ask("HMGET", KEYS["inventory"], "at", "digest", "document")
             self._last = _decoded(digest, text)
-        return self._last, moment(at)
+        return None if at is None else (self._last, moment(at))
 
 
-def _decoded(digest: str, text: str) -> _Seen:
-    told = json.loads(text)
-    nodes = tuple(read(NodeSummary, node) for node in told["nodes"])
+def _decoded(digest: str, text: str | None) -> _Writing:
+    seen = next(iter(read_readable(SeenNodes, [text])), None)
+    if seen is None:
+        return _Writing(digest)
     known = tuple(
-        KnownNode(name=node.name, uid=node.uid, addresses=node.addresses, labels=node.labels) for node in nodes
+        KnownNode(name=node.name, uid=node.uid, addresses=node.addresses, labels=node.labels) for node in seen.nodes
     )
-    return digest, nodes, Inventory(nodes=known, exporter_pods=told["exporter_pods"])
+    return _Writing(digest, seen.nodes, Inventory(nodes=known, exporter_pods=seen.exporter_pods))
+
+
+def _name(node: NodeSummary) -> str:
+    return node.name
 
 
 def _summary(node: NodeView, pool: str | None, marked: bool) -> NodeSummary:  # noqa: FBT001 - a private constructor

@@ -8,14 +8,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import structlog
-
 from app.domain.guards import Budget
 from app.domain.operations import Operation, State
 from app.store import places
 from app.store.alerts import delivery
 from app.store.connection import Link
-from app.store.documents import FORMS, NewerDocumentError, UnreadableDocumentError, micros, moment, read, write
+from app.store.documents import FORMS, NewerDocumentError, micros, moment, read, read_readable, write
 from app.store.keys import BOUNDS, KEYS
 from app.store.values import (
     Change,
@@ -27,8 +25,6 @@ from app.store.values import (
     Duplicate,
     NoPlace,
 )
-
-log = structlog.get_logger(__name__)
 
 _CHUNK = 100
 
@@ -141,12 +137,8 @@ class Operations:
             ids = [(str(name), at) for name, at in members if not (after and float(at) == score and str(name) >= after)]
             commands = [("HGET", KEYS["operation"] + name, "document") for name, _ in ids]
             for (name, at), text in zip(ids, self._link.ask_all(commands), strict=True):
-                if text is None:
-                    continue
-                try:
-                    yield f"{int(at)}-{name}", read(Operation, text)
-                except (NewerDocumentError, UnreadableDocumentError) as error:
-                    log.warning("operation left out of the list", operation=name, reason=str(error))
+                for operation in read_readable(Operation, [text]):
+                    yield f"{int(at)}-{name}", operation
             if len(members) < _CHUNK:
                 return
             offset += _CHUNK

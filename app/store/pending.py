@@ -9,7 +9,7 @@ from app.domain.alerts import Alert
 from app.errors import StoreUnavailable
 from app.store.alerts import delivery
 from app.store.connection import Link
-from app.store.documents import micros, read, write
+from app.store.documents import micros, read, read_readable, write
 from app.store.keys import BOUNDS, KEYS
 from app.store.values import AlertRecord, PendingAlert
 
@@ -52,8 +52,7 @@ class Pending:
         """Id, alert and since when, longest waiting first."""
         ids = self._link.ask("ZRANGE", KEYS["pending_since"], 0, limit - 1)
         texts = self._link.ask("HMGET", KEYS["pending"], *ids) if ids else []
-        found = [read(PendingAlert, text) for text in texts if text is not None]
-        return [(waiting.id, waiting.alert, waiting.since) for waiting in found]
+        return [(waiting.id, waiting.alert, waiting.since) for waiting in read_readable(PendingAlert, texts)]
 
     def count(self) -> int:
         """How many wait."""

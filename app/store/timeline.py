@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.domain.timeline import Entry
 from app.store.connection import Link
-from app.store.documents import read
+from app.store.documents import read_readable
 from app.store.keys import KEYS
 
 
@@ -17,4 +17,4 @@ class Timeline:
     def read(self, operation_id: str) -> tuple[Entry, ...]:
         """The entries, oldest first; none for an operation that is not known."""
         texts = self._link.ask("LRANGE", KEYS["timeline"] + operation_id, 0, -1)
-        return tuple(read(Entry, text) for text in texts)
+        return tuple(read_readable(Entry, texts))

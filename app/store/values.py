@@ -158,6 +158,14 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeenNodes:
+    """One writing of the inventory: the nodes, and each exporter pod (`namespace/name`) with its node."""
+
+    nodes: tuple[NodeSummary, ...]
+    exporter_pods: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSummary:
     """A node as the watch last saw it. `marked_by_us` says that it carries Sickbay's mark."""
 

@@ -63,7 +63,7 @@ end
 
 local function file_rows()
   for _, row in ipairs(request.history or {}) do
-    local card = row.serial or redis.call('GET', K.alias .. row.uuid) or row.uuid
+    local card = row.serial or redis.call('GETEX', K.alias .. row.uuid, 'EX', BOUND.history_s) or row.uuid
     if row.serial and row.uuid then join_card(row.uuid, row.serial) end
     redis.call('ZADD', K.history .. card, row.at, row.document)
     bound_history(K.history .. card)
