@@ -99,7 +99,7 @@ class NodeJobs:
     """Images and place of what runs on the machines."""
 
     namespace: str = "sickbay-node-jobs"
-    host_image: str = "registry.k8s.io/pause:3.10"
+    host_image: str = "docker.io/library/busybox:1.37.0"
     diagnose_image: str = "nvcr.io/nvidia/cloud-native/dcgm:4.6.0-1-ubuntu24.04"
     benchmark_image: str = ""
 
