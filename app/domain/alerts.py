@@ -19,6 +19,10 @@ _TIME = re.compile(
 )
 
 
+LONGEST_FINGERPRINT = 128
+"""Alertmanager's have 16 characters. A longer one is no key; one made from the labels takes its place."""
+
+
 class UnreadableAlertError(ValueError):
     """This alert is no object with labels and a status; its message says what is missing."""
 
@@ -28,7 +32,8 @@ class Alert:
     """An alert as it was told, times in UTC.
 
     `fingerprint` is Alertmanager's hash of the labels; a sender that omits it gets one made from them.
-    `remarks` hold what was odd about it, in sentences.
+    `told_start` is the start as it was told, kept only where `starts_at` had to replace it. `remarks` hold what was
+    odd about it, in sentences.
     """
 
     status: str
@@ -38,6 +43,7 @@ class Alert:
     fingerprint: str
     generator_url: str = ""
     remarks: tuple[str, ...] = ()
+    told_start: str = ""
 
     @property
     def name(self) -> str:
@@ -51,8 +57,12 @@ class Alert:
 
     @property
     def occurrence(self) -> str:
-        """What makes two deliveries the same event, whichever Alertmanager sent them."""
-        return f"{self.fingerprint}|{self.starts_at.isoformat()}|{self.status}"
+        """What makes two deliveries the same event, whichever Alertmanager sent them.
+
+        A start that was replaced by the time of receipt differs with each delivery, so what was told counts instead:
+        else a sender with a wrong clock would report a new fault every few minutes.
+        """
+        return f"{self.fingerprint}|{self.told_start or self.starts_at.isoformat()}|{self.status}"
 
 
 def read_alert(raw: object, *, received_at: datetime) -> Alert:
@@ -67,18 +77,20 @@ def read_alert(raw: object, *, received_at: datetime) -> Alert:
     if not labels:
         raise UnreadableAlertError("an alert must have labels, an object of texts")
     status = raw.get("status")
-    if status not in {"firing", "resolved"}:
+    if not isinstance(status, str) or status not in {"firing", "resolved"}:
         raise UnreadableAlertError(f"status must be firing or resolved, not {status!r:.40}")
-    starts_at, remarks = _start(raw.get("startsAt"), received_at)
+    starts_at, told_start, remarks = _start(raw.get("startsAt"), received_at)
     given = raw.get("fingerprint")
+    usable = isinstance(given, str) and 0 < len(given) <= LONGEST_FINGERPRINT
     return Alert(
-        status=str(status),
+        status=status,
         labels=labels,
         annotations=_texts(raw.get("annotations")),
         starts_at=starts_at,
-        fingerprint=given if isinstance(given, str) and given else fingerprint_of(labels),
-        generator_url=str(raw.get("generatorURL") or ""),
+        fingerprint=_storable(str(given)) if usable else fingerprint_of(labels),
+        generator_url=_storable(str(raw.get("generatorURL") or "")),
         remarks=remarks,
+        told_start=told_start,
     )
 
 
@@ -88,9 +100,9 @@ def read_time(text: object) -> datetime | None:
     if match is None:
         return None
     *whole, fraction, offset = match.groups()
-    zone = UTC if offset in "Zz" else _offset(offset)
     year, month, day, hour, minute, second = (int(part) for part in whole)
     try:
+        zone = UTC if offset in "Zz" else _offset(offset)
         local = datetime(year, month, day, hour, minute, second, int((fraction or "")[:6].ljust(6, "0")), zone)
         return local.astimezone(UTC)
     except (ValueError, OverflowError):
@@ -103,13 +115,14 @@ def fingerprint_of(labels: Mapping[str, str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _start(given: object, received_at: datetime) -> tuple[datetime, tuple[str, ...]]:
+def _start(given: object, received_at: datetime) -> tuple[datetime, str, tuple[str, ...]]:
     starts_at = read_time(given)
+    told = f"{given!r:.60}"
     if starts_at is None or starts_at.year == 1:
-        return received_at, (f"its start {given!r:.60} is no time, so the time of receipt counts",)
+        return received_at, told, (f"its start {told} is no time, so the time of receipt counts",)
     if starts_at > received_at + SKEW_TOLERANCE:
-        return received_at, (f"its start {given!r:.60} lies in the future, so the time of receipt counts",)
-    return starts_at, ()
+        return received_at, told, (f"its start {told} lies in the future, so the time of receipt counts",)
+    return starts_at, "", ()
 
 
 def _offset(text: str) -> timezone:
@@ -120,7 +133,12 @@ def _offset(text: str) -> timezone:
 def _texts(given: object) -> dict[str, str]:
     if not isinstance(given, Mapping):
         return {}
-    return {str(name): value for name, value in given.items() if isinstance(value, str)}
+    return {_storable(str(name)): _storable(value) for name, value in given.items() if isinstance(value, str)}
+
+
+def _storable(text: str) -> str:
+    """The text without lone surrogates, which JSON can spell and UTF-8 cannot: a hash or key of one would fail."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _kind(value: object) -> str:

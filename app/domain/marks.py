@@ -52,7 +52,7 @@ def read_mark(node: NodeView) -> Mark | None:
             was_annotations=_before(was["annotations"]),
             was_labels=_before(was["labels"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

@@ -67,6 +67,7 @@ def _names(nodes: Iterable[KnownNode]) -> dict[str, frozenset[str]]:
     for node in nodes:
         for spelling in {_folded(node.name), *(_folded(address) for address in node.addresses)}:
             found[spelling] = found.get(spelling, frozenset()) | {node.name}
+    found.pop("", None)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +15,7 @@ from app.domain.xids import Catalogue, UnreadableXid, XidClass, read_xid
 UUID_LABELS = ("UUID", "uuid", "gpu_uuid")
 SERIAL_LABELS = ("DCGM_FI_DEV_SERIAL", "serial")
 INDEX_LABELS = ("gpu",)
+_INDEX = re.compile(r"[0-9]{1,3}")
 
 
 class Decision(StrEnum):
@@ -87,7 +89,7 @@ def read_gpu(labels: Mapping[str, str]) -> Gpu | None:
     """The card that the labels name by serial, UUID or DCGM index; None when they name none."""
     serial = next((found for name in SERIAL_LABELS if (found := read_serial(labels.get(name)))), None)
     uuid = next((labels[name] for name in UUID_LABELS if labels.get(name, "").startswith("GPU-")), None)
-    index = next((int(labels[name]) for name in INDEX_LABELS if labels.get(name, "").isdecimal()), None)
+    index = next((int(labels[name]) for name in INDEX_LABELS if _INDEX.fullmatch(labels.get(name, ""))), None)
     gpu = Gpu(serial=serial, uuid=uuid, index=index)
     return None if gpu == Gpu() else gpu
 
@@ -111,7 +113,7 @@ def _judge(alert: Alert, number: int, policy: Policy, catalogue: Catalogue) -> T
         xid=number,
         class_=xid.class_,
         gpu=gpu,
-        ladder=ladder or (),
+        ladder=ladder if ladder and decision is Decision.REPAIR else (),
         evidence=evidence,
     )
 
