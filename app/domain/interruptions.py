@@ -43,27 +43,30 @@ def interruption(
         text = f"{name} was recreated: the node of that name is another one now."
         return Interruption(Result.OVERTAKEN, text, clean_up=False)
     step = operation.current
-    if step is not None and step.step == repair.RELEASE:
+    releasing = step is not None and step.step == repair.RELEASE
+    if step is not None and releasing and "ordered" in step.memo:
         return None
-    return _taken_away(operation, node) or _watched_enough(operation, pool, policy, now)
-
-
-def _taken_away(operation: Operation, node: NodeView) -> Interruption | MarksGone | None:
-    mark = read_mark(node)
-    ours = mark is not None and mark.operation == operation.id
-    if (ours or operation.holds_node) and not node.unschedulable:
-        text = f"{node.name} was uncordoned by a person, so the operation stops and takes its marks away."
+    ours = _is_ours(operation, node)
+    # Our release takes mark and cordon in one patch: while it is tried, both being gone is our own doing.
+    if (ours or (operation.holds_node and not releasing)) and not node.unschedulable:
+        text = f"{name} was uncordoned by a person, so the operation stops and takes its marks away."
         return Interruption(Result.CANCELLED, text, clean_up=True)
-    if operation.holds_node and not ours:
-        text = f"Sickbay's annotation on {node.name} is gone, the cordon is not: whoever took it has the node now."
+    if operation.holds_node and not ours and not releasing:
+        text = f"Sickbay's annotation on {name} is gone, the cordon is not: whoever took it has the node now."
         return MarksGone(f"{text} Cancel this operation to let go of it.")
-    return None
+    if ours or operation.holds_node:
+        return None
+    return _watched_enough(operation, pool, policy, now)
+
+
+def _is_ours(operation: Operation, node: NodeView) -> bool:
+    mark = read_mark(node)
+    return mark is not None and mark.operation == operation.id
 
 
 def _watched_enough(operation: Operation, pool: Pool | None, policy: Policy, now: datetime) -> Interruption | None:
-    if pool is None or pool.mode is not Mode.OBSERVE or any(step.attempt for step in operation.plan):
-        return None
-    if now - operation.opened_at < policy.observe_for:
+    """Only asked while the node is unmarked: a step counts as tried also when no more than a read failed."""
+    if pool is None or pool.mode is not Mode.OBSERVE or now - operation.opened_at < policy.observe_for:
         return None
     text = f"Noted: observed for {spell(policy.observe_for)} in mode observe, nothing was touched."
     return Interruption(Result.NOTED, text, clean_up=False)

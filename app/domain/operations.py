@@ -15,7 +15,7 @@ from app.domain.faults import Fault, Gpu
 from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
 from app.domain.plans import PLANS, repair
 from app.domain.plans.planned import PlannedStep, StepState
-from app.domain.timeline import SICKBAY, Entry
+from app.domain.timeline import SICKBAY, Entry, sentence
 
 LOOK_AGAIN = timedelta(minutes=5)
 """How soon an operation that waits for a person is looked at again; the watch notices changes sooner."""
@@ -104,10 +104,16 @@ class Operation:
         return cordon is not None and cordon.state is StepState.DONE and not self.finished
 
     @property
+    def repaired_at(self) -> datetime | None:
+        """When the last step of a rung was over, None before the first."""
+        over = (step.finished_at for step in self.plan if step.step in _RUNG_STEPS)
+        return max((at for at in over if at is not None), default=None)
+
+    @property
     def uncovered_faults(self) -> tuple[Fault, ...]:
         """Faults that began after the last rung was done: the proof that followed it does not cover them."""
-        done = [step.finished_at for step in self.plan if step.step in _RUNG_STEPS and step.finished_at is not None]
-        return tuple(fault for fault in self.faults if done and fault.at > max(done))
+        repaired_at = self.repaired_at
+        return tuple(fault for fault in self.faults if repaired_at is not None and fault.at > repaired_at)
 
 
 _RUNG_STEPS = frozenset(step for steps in repair.RUNGS.values() for step in steps)
@@ -127,25 +133,28 @@ def open_repair(fault: Fault, *, id: str, node: NodeRef, pool: str, ladder: tupl
         ladder=ladder,
         opened_at=now,
         next_check_at=now + PICKED_UP_WITHIN,
-        reason=f"{fault.evidence}.",
+        reason=sentence(fault.evidence),
     )
-    return operation, (Entry(now, "alert", f"{fault.source} firing: {fault.evidence}."),)
+    return operation, (Entry(now, "alert", f"{fault.source} firing: {sentence(fault.evidence)}"),)
 
 
 def join(operation: Operation, fault: Fault, *, ladder: tuple[str, ...], now: datetime) -> Changed | None:
-    """The operation with this fault in it, or None when it has it already and nothing new is known of its card."""
+    """The operation with this fault in it, or None when nothing new follows from it.
+
+    A known fault that comes again after the repair is told and keeps the node from being released. One that software
+    cannot repair (no rungs) takes the release out of the plan: what was begun is finished, then a person decides.
+    """
     for place, known in enumerate(operation.faults):
         if known.is_same_as(fault):
-            better = known.known_better_by(fault)
-            if better == known:
-                return None
-            faults = (*operation.faults[:place], better, *operation.faults[place + 1 :])
-            return replace(operation, faults=faults), ()
-    if len(operation.faults) >= MAX_FAULTS:
+            return _again(operation, place, known.known_better_by(fault), fault.at, now=now)
+    faults = _kept(operation.faults, fault)
+    if faults is None:
         return None
-    rungs = operation.ladder + tuple(rung for rung in ladder if rung not in operation.ladder)
-    joined = replace(operation, faults=(*operation.faults, fault), ladder=rungs)
-    joined = replace(joined, next_check_at=now + PICKED_UP_WITHIN)
+    joined = replace(operation, faults=faults, next_check_at=now + PICKED_UP_WITHIN)
+    if operation.ladder and ladder:
+        joined = replace(joined, ladder=tuple(dict.fromkeys(operation.ladder + ladder)))
+    elif operation.ladder:
+        joined = replace(joined, ladder=(), plan=tuple(step for step in joined.plan if not _is_open_release(step)))
     return joined, (Entry(now, "alert", f"{fault.source} firing: {fault.evidence}; it joins this operation."),)
 
 
@@ -168,7 +177,8 @@ def apply(operation: Operation, outcome: Outcome, *, now: datetime) -> Changed:
             waiting = replace(_with(operation, step), state=State.WAITING, reason=reason, asks="")
             return replace(waiting, next_check_at=now + after), said
         case NeedsHuman(reason, asks):
-            return ask(operation, reason, asks=asks, now=now)
+            step = replace(step, state=StepState.WAITING, reason=reason)
+            return ask(_with(operation, step), reason, asks=asks, now=now)
         case Done(reason, memo, _):
             step = replace(step, state=StepState.DONE, finished_at=now, reason=reason, memo={**step.memo, **memo})
             return _go_on(_with(operation, step), Entry(now, SICKBAY, reason), now)
@@ -229,12 +239,38 @@ def learn(operation: Operation, gpus: Sequence[Gpu]) -> Operation:
     return replace(operation, faults=faults)
 
 
+def _again(operation: Operation, place: int, better: Fault, at: datetime, *, now: datetime) -> Changed | None:
+    """A known fault told anew: its card may be known better, and it may have come back after the repair."""
+    known, repaired_at = operation.faults[place], operation.repaired_at
+    came_back = repaired_at is not None and known.at <= repaired_at < at
+    if came_back:
+        better = replace(better, at=at)
+    if better == known:
+        return None
+    faults = (*operation.faults[:place], better, *operation.faults[place + 1 :])
+    said = Entry(now, "alert", f"{known.source} firing again after the repair: {sentence(known.evidence)}")
+    return replace(operation, faults=faults), (said,) if came_back else ()
+
+
+def _kept(faults: tuple[Fault, ...], fault: Fault) -> tuple[Fault, ...] | None:
+    """The faults with a new one, MAX_FAULTS at most. The last place goes to the latest, which a release must know."""
+    if len(faults) < MAX_FAULTS:
+        return (*faults, fault)
+    return (*faults[:-1], fault) if fault.at > faults[-1].at else None
+
+
+def _is_open_release(step: PlannedStep) -> bool:
+    # One whose patch may be under way is left to look again: it holds by itself a node with uncovered faults.
+    open_yet = step.state in {StepState.PENDING, StepState.WAITING}
+    return step.step == repair.RELEASE and open_yet and "ordered" not in step.memo
+
+
 def _go_on(operation: Operation, entry: Entry, now: datetime) -> Changed:
-    done = operation.plan[-1]
+    last = operation.plan[-1]
     if operation.current is not None:
         going = replace(operation, state=State.RUNNING, reason=entry.text, asks="")
         return replace(going, next_check_at=now + PICKED_UP_WITHIN), (entry,)
-    if done.step == repair.RELEASE:
+    if last.step == repair.RELEASE and last.state is StepState.DONE:
         over, _ = finish(operation, operation.ending, entry.text, now=now)
         return over, (entry,)
     return _stuck(operation, entry, now)

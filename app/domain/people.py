@@ -9,7 +9,7 @@ from datetime import datetime
 from app.domain.operations import PICKED_UP_WITHIN, Changed, Operation, Result, State, give_back
 from app.domain.plans import repair
 from app.domain.plans.planned import PlannedStep, StepState
-from app.domain.timeline import Entry
+from app.domain.timeline import Entry, sentence
 
 
 class OrderRefusedError(Exception):
@@ -35,7 +35,8 @@ def _retry(operation: Operation, actor: str, reason: str, now: datetime) -> Chan
     if place is None:
         raise OrderRefusedError(f"{operation.id} has no step that was tried and is not done.")
     tried = operation.plan[place]
-    again = PlannedStep(step=tried.step, rung=tried.rung, attempt=tried.attempt)
+    memo = {"ordered": tried.memo["ordered"]} if "ordered" in tried.memo else {}
+    again = PlannedStep(step=tried.step, rung=tried.rung, attempt=tried.attempt, memo=memo)
     return _going(_reopened(operation, place, again), f"Retries {tried.step}: {reason}", actor, now)
 
 
@@ -63,16 +64,25 @@ def _reopened(operation: Operation, place: int, step: PlannedStep) -> Operation:
 
 
 def _cancel(operation: Operation, actor: str, reason: str, now: datetime) -> Changed:
-    text = f"Cancelled, the node is given back as it was: {reason}"
+    _refuse_twice(operation)
+    text = sentence(f"Cancelled, the node is given back as it was: {reason}")
     return give_back(operation, Result.CANCELLED, actor=actor, reason=text, now=now)
 
 
 def _release(operation: Operation, actor: str, reason: str, now: datetime) -> Changed:
-    text = f"Released by a person without further validation: {reason}"
+    _refuse_twice(operation)
+    text = sentence(f"Released by a person without further validation: {reason}")
     return give_back(operation, Result.RELEASED, actor=actor, reason=text, now=now)
 
 
-def _going(operation: Operation, text: str, actor: str, now: datetime) -> Changed:
+def _refuse_twice(operation: Operation) -> None:
+    step = operation.current
+    if step is not None and "ordered" in step.memo:
+        raise OrderRefusedError(f"{operation.id} gives its node back already; retry that if it is stuck.")
+
+
+def _going(operation: Operation, told: str, actor: str, now: datetime) -> Changed:
+    text = sentence(told)
     going = replace(operation, state=State.RUNNING, reason=text, next_check_at=now + PICKED_UP_WITHIN)
     return going, (Entry(now, actor, text),)
 

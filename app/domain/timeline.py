@@ -33,6 +33,12 @@ def spell(span: timedelta) -> str:
     return f"{whole} s"
 
 
+def sentence(text: str) -> str:
+    """The text with a full stop, unless it ends a sentence already: people's reasons often come without."""
+    ended = text.rstrip()
+    return ended if ended.endswith((".", "!", "?", "…")) else f"{ended}."
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """`1 pod`, `3 pods`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
