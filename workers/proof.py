@@ -52,9 +52,10 @@ class Test(Protocol):
 
 
 class Proof:
-    """The step around a test. A subclass gives name and `test`."""
+    """The step around a test. A subclass gives name, noun and `test`."""
 
     name: ClassVar[str]
+    noun: ClassVar[str]
     hurts: ClassVar[Hurts] = Hurts.NOTHING
     test: ClassVar[Test]
 
@@ -76,11 +77,25 @@ class Proof:
         if job.ended:
             return self._judged(operation, facts, job, policy)
         limit = self.test.node_job(name, operation, facts.node, policy).deadline
-        if job.created_at is not None and now > job.created_at + limit + GRACE:
-            why = f"it did not end within {spell(limit)}"
+        since = job.created_at or current(operation).started_at or now
+        if now > since + limit + GRACE:
+            return self._overdue(operation, facts, name, limit, gave_up=now > since + limit + 2 * GRACE)
+        if not job.started and job.reason:
+            text = f"The {self.noun} of {facts.node.name} has not started: {job.reason.rstrip('.')}."
+            return Wait(text, memo={"seen": name})
+        return Wait(f"The {self.noun} of {facts.node.name} runs, for {spell(limit)} at most.", memo={"seen": name})
+
+    def _overdue(self, operation: Operation, run: Run, name: str, limit: timedelta, *, gave_up: bool) -> Act | Outcome:
+        """Told to end once; a process that survives that is not waited for twice as long."""
+        job, memo = run.job, current(operation).memo
+        stuck = job.reason.rstrip(".") if job is not None and not job.started else ""
+        why = f"it did not end within {spell(limit)}" + (f" ({stuck})" if stuck else "")
+        if memo.get("seen") != name or not memo.get("why"):
             ending = RemoveNodeJob(key=f"{name}/remove", name=name)
-            return Act((ending,), f"Ends the {self.name} of {facts.node.name}: {why}.", {"seen": name, "why": why})
-        return Wait(f"The {self.name} of {facts.node.name} runs, for {spell(limit)} at most.", memo={"seen": name})
+            return Act((ending,), f"Ends the {self.noun} of {run.node.name}: {why}.", {"seen": name, "why": why})
+        if gave_up:
+            return NeedsHuman(f"The {self.noun} of {run.node.name} cannot be ended: {why}. Delete {name}, then retry.")
+        return Wait(f"Waits for the {self.noun} of {run.node.name} to end: {why}.")
 
     def _judged(self, operation: Operation, run: Run, job: NodeJobView, policy: Policy) -> Act | Outcome:
         if not job.output:
@@ -99,7 +114,7 @@ class Proof:
     def _doubt(self, operation: Operation, run: Run, policy: Policy, why: str) -> Act | Outcome:
         again = _again(operation) + 1
         tries = policy.rules_for(run.node.labels).validation.inconclusive_tries
-        text = f"The {self.name} of {run.node.name} is inconclusive: {why.rstrip('.')}."
+        text = f"The {self.noun} of {run.node.name} is inconclusive: {why.rstrip('.')}."
         if again >= tries:
             return NeedsHuman(f"{text} It was tried {again} times: look at the tools, then retry.")
         act = self._start(operation, run.node, policy, again=again)
@@ -108,7 +123,7 @@ class Proof:
     def _start(self, operation: Operation, node: NodeView, policy: Policy, *, again: int) -> Act:
         name = node_job_name(operation, again=again)
         job = self.test.node_job(name, operation, node, policy)
-        reason = f"Starts the {self.name} of {node.name}."
+        reason = f"Starts the {self.noun} of {node.name}."
         return Act((StartNodeJob(key=name, job=job),), reason, {"again": str(again), "why": ""})
 
 
@@ -116,8 +131,11 @@ def _again(operation: Operation) -> int:
     return int(current(operation).memo.get("again", "0"))
 
 
-def expected_gpus(operation: Operation) -> int | None:
-    """How many GPUs the node had when the operation began, None when that was not noted."""
+def expected_gpus(operation: Operation, node: NodeView) -> int | None:
+    """How many GPUs the node must have: what was noted when the operation began, or more if it has more now.
+
+    None when neither is known; then nothing can be proven about all of them.
+    """
     evidence = operation.last("evidence")
     told = evidence.memo.get("gpus", "") if evidence else ""
-    return int(told) if told.isdecimal() and told != "0" else None
+    return max(int(told) if told.isdecimal() else 0, node.gpu_capacity) or None

@@ -24,7 +24,7 @@ class AllReduce:
     def node_job(self, name: str, operation: Operation, node: NodeView, policy: Policy) -> NodeJob:
         """Over as many GPUs as the node must have."""
         pool = policy.rules_for(node.labels)
-        gpus = expected_gpus(operation) or node.gpu_capacity
+        gpus = expected_gpus(operation, node) or 0
         return NodeJob(
             name=name,
             operation=operation.id,
@@ -56,6 +56,7 @@ class Benchmark(Proof):
     """Done when the test ran in full, without a wrong result, and fast enough."""
 
     name: ClassVar[str] = "benchmark"
+    noun: ClassVar[str] = "benchmark"
     test: ClassVar[AllReduce] = AllReduce()
 
     def look(self, operation: Operation, node: NodeView, ports: Ports) -> Run:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from app.domain.effects import PatchNode
 from app.domain.facts import NodeView
 from app.domain.guards import Hurts
-from app.domain.marks import cordon_patch, read_mark
+from app.domain.marks import ANNOTATION, cordon_patch, read_mark
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, NeedsHuman, Outcome
 from app.domain.policies import Policy
@@ -31,6 +31,11 @@ class Cordon:
     def judge(self, operation: Operation, facts: NodeView, policy: Policy, now: datetime) -> Act | Outcome:
         """Marked and unschedulable is done, unless it was unschedulable before us and nobody approved."""
         mark = read_mark(facts)
+        if mark is None and ANNOTATION in facts.annotations:
+            text = (
+                f"{facts.name} carries an annotation {ANNOTATION} that cannot be read: what was before is unknown."
+            )
+            return NeedsHuman(f"{text} Nothing is done until somebody has taken it away.")
         if mark is None or mark.operation != operation.id or not facts.unschedulable:
             patch = PatchNode(
                 key=f"{operation.id}/cordon",

@@ -9,7 +9,7 @@ from app.domain.effects import NodeJob
 from app.domain.facts import NodeView
 from app.domain.faults import Gpu
 from app.domain.operations import Operation
-from app.domain.outcomes import Learned
+from app.domain.outcomes import Learned, Verdict
 from app.domain.policies import Policy, Pool
 from workers.proof import Proof, Proven, Run, expected_gpus
 
@@ -36,13 +36,16 @@ class Dcgm:
 
     def read(self, output: str, operation: Operation, run: Run, pool: Pool) -> Proven:
         """The verdict over all GPUs that the node must have, and their serials."""
+        expected = expected_gpus(operation, run.node)
         diagnosis = read_diagnosis(
             output,
-            expected_gpus=expected_gpus(operation),
+            expected_gpus=expected,
             required_tests=frozenset(pool.validation.required_tests) or None,
         )
         gpus = tuple(Gpu(serial=gpu.serial, index=gpu.index) for gpu in diagnosis.gpus)
-        complete = len(gpus) == expected_gpus(operation)
+        complete = len(gpus) == expected
+        if expected is None and diagnosis.verdict is Verdict.PASS:
+            return Proven(Verdict.INCONCLUSIVE, f"how many GPUs {run.node.name} must have is not known")
         return Proven(diagnosis.verdict, diagnosis.reason, Learned(gpus=gpus if complete else ()))
 
 
@@ -50,4 +53,5 @@ class Diagnose(Proof):
     """Done when every GPU has passed every required test of the level."""
 
     name: ClassVar[str] = "diagnose"
+    noun: ClassVar[str] = "diagnosis"
     test: ClassVar[Dcgm] = Dcgm()

@@ -24,6 +24,8 @@ from workers.step import current
 
 BARE_PODS = "bare-pods"
 SHOWN_PODS = 5
+COUNTED_PODS = 500
+"""Evicted pods that the memo keeps apart; more come only from a controller that puts its pods back on the node."""
 LOOK_AGAIN = timedelta(seconds=30)
 
 
@@ -63,7 +65,7 @@ class Drain:
                 EvictPod(key=f"{operation.id}/evict/{pod.uid}", namespace=pod.namespace, name=pod.name, uid=pod.uid)
                 for pod in due
             )
-            return Act(evictions, f"Evicts {_named(due)}.", {"asked": ",".join(sorted(asked))})
+            return Act(evictions, f"Evicts {_named(due)}.", {"asked": ",".join(sorted(asked)[:COUNTED_PODS])})
         if view.asked_for and not view.go and not view.leaving:
             text = f"{_named(view.asked_for)} has no controller to start it again: approve its eviction, or move it."
             return NeedsHuman(text, asks=BARE_PODS)

@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+from app.domain.alerts import read_time
 from app.domain.effects import NodeJob, StartNodeJob
 from app.domain.facts import NodeJobView, NodeView
 from app.domain.guards import Hurts
 from app.domain.operations import Operation
-from app.domain.outcomes import Act, Done, Failed, Outcome, Wait
+from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
 from app.domain.policies import Policy
 from app.domain.timeline import counted, spell
 from workers.ports import Ports
 from workers.step import current, node_job_name
 
 ARGV = ("chroot", "/host", "systemctl", "reboot")
-REFUSED = range(1, 126)
+REFUSED = range(1, 128)
 """Exit codes by which the command itself says no; above them stand signals, as a shutdown sends them."""
 
 
@@ -46,19 +47,22 @@ class Reboot:
         """The stored boot id decides which half of the step this is."""
         before = current(operation).memo.get("boot_id")
         if before is None:
-            return _send(operation, facts.node, policy)
+            return _send(operation, facts.node, policy, now)
         if facts.node.boot_id and facts.node.boot_id != before:
             return _back(operation, facts.node, policy, now)
         return _not_yet(operation, facts, policy, now)
 
 
-def _send(operation: Operation, node: NodeView, policy: Policy) -> Act | Outcome:
-    if not node.boot_id:
-        return Wait(f"The boot id of {node.name} is not known, so a reboot could not be proven; waits for it.")
-    return _request(operation, node, policy, boot_id=node.boot_id)
+def _send(operation: Operation, node: NodeView, policy: Policy, now: datetime) -> Act | Outcome:
+    if node.boot_id:
+        return _request(operation, node, policy, now, boot_id=node.boot_id)
+    unknown = f"The boot id of {node.name} is not known, so a reboot could not be proven"
+    if _overdue(operation, node, policy, now):
+        return NeedsHuman(f"{unknown}. Nothing was sent.")
+    return Wait(f"{unknown}; waits for it.")
 
 
-def _request(operation: Operation, node: NodeView, policy: Policy, *, boot_id: str) -> Act:
+def _request(operation: Operation, node: NodeView, policy: Policy, now: datetime, *, boot_id: str) -> Act:
     name = node_job_name(operation)
     job = NodeJob(
         name=name,
@@ -70,7 +74,8 @@ def _request(operation: Operation, node: NodeView, policy: Policy, *, boot_id: s
         deadline=policy.rules_for(node.labels).deadlines.reboot,
         host=True,
     )
-    return Act((StartNodeJob(key=name, job=job),), f"Reboots {node.name}.", {"boot_id": boot_id})
+    memo = {"boot_id": boot_id, "asked_at": now.isoformat()}
+    return Act((StartNodeJob(key=name, job=job),), f"Reboots {node.name}.", memo)
 
 
 def _back(operation: Operation, node: NodeView, policy: Policy, now: datetime) -> Outcome:
@@ -89,7 +94,7 @@ def _back(operation: Operation, node: NodeView, policy: Policy, now: datetime) -
 def _not_yet(operation: Operation, facts: Boot, policy: Policy, now: datetime) -> Act | Outcome:
     step, node, job = current(operation), facts.node, facts.job
     if job is None and "seen" not in step.memo:
-        return _request(operation, node, policy, boot_id=step.memo["boot_id"])
+        return _request(operation, node, policy, now, boot_id=step.memo["boot_id"])
     if job is not None and job.failed and not job.started:
         return Failed(f"The reboot of {node.name} could not be sent: {job.reason or 'its node job never ran'}.")
     if job is not None and job.failed and job.exit_code in REFUSED:
@@ -102,5 +107,7 @@ def _not_yet(operation: Operation, facts: Boot, policy: Policy, now: datetime) -
 
 
 def _overdue(operation: Operation, node: NodeView, policy: Policy, now: datetime) -> bool:
-    started_at = current(operation).started_at
-    return started_at is not None and now >= started_at + policy.rules_for(node.labels).deadlines.reboot
+    # Counted from the request: the step may have waited long for a boot id, a worker or the end of a pause before it.
+    step = current(operation)
+    since = read_time(step.memo.get("asked_at")) or step.started_at
+    return since is not None and now >= since + policy.rules_for(node.labels).deadlines.reboot

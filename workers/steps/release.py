@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from app.domain.effects import PatchNode, RemoveNodeJob
@@ -11,11 +11,16 @@ from app.domain.facts import NodeJobView, NodeView
 from app.domain.guards import Hurts
 from app.domain.marks import Mark, read_mark, release_patch
 from app.domain.operations import Operation
-from app.domain.outcomes import Act, Done, NeedsHuman, Outcome
+from app.domain.outcomes import Act, Done, NeedsHuman, Outcome, Wait
+from app.domain.plans.planned import PlannedStep
 from app.domain.policies import Policy
 from app.domain.timeline import spell
 from workers.ports import Ports
 from workers.step import current
+
+LOOK_AGAIN = timedelta(seconds=10)
+ENDS_WITHIN = timedelta(minutes=10)
+"""How long node jobs that were told to end may take before a person is asked: a pod of a dead kubelet never ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +46,26 @@ class Release:
         """End our node jobs, then take the marks away; faults that came after the repair keep the node."""
         ordered = "ordered" in current(operation).memo
         mark = read_mark(facts.node)
-        if mark is None or mark.operation != operation.id:
-            return Done(_gone(operation, facts.node, now))
-        if not ordered and operation.uncovered_faults:
+        ours = mark is not None and mark.operation == operation.id
+        if ours and not ordered and operation.uncovered_faults:
             told = "; ".join(fault.evidence for fault in operation.uncovered_faults)
             return NeedsHuman(f"{facts.node.name} stays cordoned: after the repair came {told}.")
         if facts.running:
-            ends = tuple(RemoveNodeJob(key=f"{job.name}/remove", name=job.name) for job in facts.running)
-            return Act(ends, f"Ends {', '.join(job.name for job in facts.running)} first.")
+            return _end(current(operation), facts.running, now)
+        if mark is None or not ours:
+            return Done(_gone(operation, facts.node, now))
         return Act((_patch(operation, facts.node, mark),), f"Gives {facts.node.name} back.")
+
+
+def _end(step: PlannedStep, running: tuple[NodeJobView, ...], now: datetime) -> Act | Outcome:
+    names = ", ".join(job.name for job in running)
+    told = set(step.memo.get("told", "").split(", "))
+    if not {job.name for job in running} <= told:
+        ends = tuple(RemoveNodeJob(key=f"{job.name}/remove", name=job.name) for job in running)
+        return Act(ends, f"Ends {names} first.", {"told": names})
+    if step.started_at is not None and now >= step.started_at + ENDS_WITHIN:
+        return NeedsHuman(f"{names} was told to end and still runs on the node. Delete it, then retry.")
+    return Wait(f"Waits for {names} to end.", after=LOOK_AGAIN)
 
 
 def _patch(operation: Operation, node: NodeView, mark: Mark) -> PatchNode:
