@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import pytest
 
@@ -56,6 +56,19 @@ def valkey() -> Iterator[embedded.EmbeddedValkey]:
     """A real Valkey for the whole run; each test that asks for `store` finds it empty."""
     with embedded.start(appendonly=False) as server:
         yield server
+
+
+@pytest.fixture
+def emptied(valkey: embedded.EmbeddedValkey) -> Iterator[Callable[[], Store]]:
+    """The store on an empty Valkey, emptied anew at each call: for tests that live through a story many times."""
+    redis = connect(valkey.url)
+
+    def empty() -> Store:
+        redis.flushall()
+        return Store(redis)
+
+    yield empty
+    redis.close()
 
 
 @pytest.fixture

@@ -56,9 +56,7 @@ def _result(test: str, gpu: int, *, faulty: int | None, skipped: bool) -> dict[s
 
 def bandwidth(*, gpus: int = 8, peak: float = 478.8, wrong: int = 0) -> str:
     """An all-reduce over all GPUs of a node; `peak` is the bus bandwidth in GB/s of the largest size."""
-    rows = [
-        _row(2**exponent, peak * share, wrong, gpus) for exponent, share in zip(range(29, 34), _SHARES, strict=True)
-    ]
+    rows = [_row(size, peak * share, wrong, gpus) for size, share in _SHARES.items()]
     ranks = [
         f"#  Rank {rank:2d} Group  0 Pid   4242 on node device {rank:2d} [0000:{0x18 + 8 * rank:02x}:00] {_CARD}"
         for rank in range(gpus)

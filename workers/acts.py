@@ -9,7 +9,7 @@ from app.domain.drains import refusal_key
 from app.domain.effects import Effect, EvictPod, PatchNode, RemoveNodeJob, StartNodeJob
 from workers.ports import Ports
 
-EVICT_AGAIN = timedelta(seconds=5)
+EVICT_AGAIN = timedelta(seconds=10)
 """When a refused eviction is asked again, if the server names no time."""
 
 

@@ -47,4 +47,4 @@ def _advance(wiring: Wiring, ids: list[str], *, only_urgent: bool) -> None:
         with ThreadPoolExecutor(THREADS, thread_name_prefix="advance") as threads:
             unfinished = [each for each, more in zip(ids, threads.map(one, ids), strict=True) if more]
     if unfinished:
-        wiring.queues.advance(unfinished, urgent=False)
+        wiring.queues.advance(unfinished)

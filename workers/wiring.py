@@ -1,3 +1,88 @@
 """Puts a worker together from its settings: the only module that names adapters."""
 
 from __future__ import annotations
+
+import functools
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from redis import Redis
+
+from app.domain.policies import Mode, Policy
+from app.intake import Intake
+from app.policy_file import load_policy
+from app.queue import WorkQueues
+from app.settings import Settings
+from app.store import Store
+from app.store import connect as connect_store
+from app.xid_file import load_xids
+from workers.adapters.kubernetes.client import Client
+from workers.adapters.kubernetes.client import connect as connect_cluster
+from workers.adapters.kubernetes.node_jobs import KubernetesNodeJobs
+from workers.adapters.kubernetes.nodes import KubernetesNodes
+from workers.adapters.kubernetes.places import KubernetesPlaces
+from workers.adapters.kubernetes.pods import KubernetesPods
+from workers.engine import Engine
+from workers.ports import Ports
+from workers.steps import STEPS
+
+XIDS = Path(__file__).parents[1] / "config" / "xids.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """Everything a worker or watch process works with. `redis` answers in bytes, as RQ wants it."""
+
+    policy: Policy
+    store: Store
+    redis: Redis
+    queues: WorkQueues
+    intake: Intake
+    cluster: Client
+    ports: Ports
+    engine: Engine
+    clock: Callable[[], datetime]
+
+
+@functools.cache
+def of_this_process() -> Wiring:
+    """The wiring by this process's environment, made once. RQ jobs have no other way to their means."""
+    return wire(Settings.from_environment())
+
+
+def wire(settings: Settings) -> Wiring:
+    """Connects everything. Raises ConfigurationError, naming what is missing or wrong, before anything is touched."""
+    url = settings.require_redis_url()
+    policy = load_policy(settings.policy).lowered_to(Mode(settings.mode) if settings.mode else None)
+    store = Store(connect_store(url))
+    redis = connect_store(url, decode=False)
+    cluster = connect_cluster()
+    ports = Ports(
+        nodes=KubernetesNodes(cluster),
+        pods=KubernetesPods(cluster, utc_now),
+        node_jobs=KubernetesNodeJobs(cluster, policy.node_jobs.namespace),
+        places=KubernetesPlaces(cluster),
+        baselines=store.baselines,
+    )
+    owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    return Wiring(
+        policy=policy,
+        store=store,
+        redis=redis,
+        queues=WorkQueues(redis),
+        intake=Intake(store, policy, load_xids(XIDS)),
+        cluster=cluster,
+        ports=ports,
+        engine=Engine(store=store, ports=ports, policy=policy, steps=STEPS, owner=owner, clock=utc_now),
+        clock=utc_now,
+    )
+
+
+def utc_now() -> datetime:
+    """The clock of the shell; the domain gets its time as an argument."""
+    return datetime.now(UTC)

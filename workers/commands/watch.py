@@ -22,14 +22,17 @@ from workers.watch.streams import Streams
 from workers.wiring import Wiring, of_this_process
 
 TICK = 0.2
-"""Seconds between two looks at what was nudged; what is due is asked for every fifth time."""
+"""Seconds between two looks at what was nudged."""
 
 DUE_EVERY = 5
-LEASE = timedelta(seconds=10)
-"""How long an operation that was enqueued as due is not enqueued again, while its job may still wait in the queue."""
+PENDING_EVERY = 25
+"""Ticks between two looks at what is due, and at alerts that nobody has placed yet."""
 
-BATCH = 25
-"""Operations in one job."""
+LEASE = timedelta(seconds=10)
+"""How long what was enqueued is not enqueued again, while its job may still wait in the queue."""
+
+DUE_AT_ONCE = 1000
+PENDING_AT_ONCE = 100
 
 log = structlog.get_logger("sickbay.watch")
 
@@ -90,9 +93,11 @@ class Watching:
         ticks = 0
         while not ended.wait(TICK):
             try:
-                self._enqueue(self._take_nudged())
+                self._wiring.queues.advance(self._take_nudged())
                 if ticks % DUE_EVERY == 0:
                     self._enqueue_due()
+                if ticks % PENDING_EVERY == 0:
+                    self._enqueue_pending()
             except StoreUnavailable as error:
                 log.warning("store away", error=str(error))
             ticks += 1
@@ -105,11 +110,10 @@ class Watching:
 
     def _enqueue_due(self) -> None:
         now = self._wiring.clock()
-        self._enqueue(self._wiring.store.operations.claim_due(now, lease=LEASE, limit=40 * BATCH))
-        waiting = self._wiring.store.pending.due(now, lease=LEASE, limit=BATCH)
-        if waiting:
-            self._wiring.queues.place(waiting)
+        self._wiring.queues.advance(self._wiring.store.operations.claim_due(now, LEASE, limit=DUE_AT_ONCE))
 
-    def _enqueue(self, operations: list[str]) -> None:
-        for first in range(0, len(operations), BATCH):
-            self._wiring.queues.advance(operations[first : first + BATCH], urgent=False)
+    def _enqueue_pending(self) -> None:
+        """Alerts whose job was lost: placing one twice is safe, placing it never is not."""
+        late = self._wiring.clock() - LEASE
+        waiting = [pending for pending, _, since in self._wiring.store.pending.all(PENDING_AT_ONCE) if since < late]
+        self._wiring.queues.place(waiting)

@@ -12,7 +12,7 @@ from rq import SimpleWorker
 from rq.serializers import JSONSerializer
 
 from app import logs
-from app.queue import NAMES
+from app.queue import QUEUES
 from app.settings import Settings
 from workers.commands.heartbeat import Heartbeat
 from workers.wiring import of_this_process
@@ -39,7 +39,7 @@ def command() -> None:
     wiring = of_this_process()
     log.info("worker started", owner=wiring.engine.owner, pools=[pool.name for pool in wiring.policy.pools])
     with Heartbeat(wiring.store, "worker", wiring.engine.owner):
-        while _work(wiring.queues.redis):
+        while _work(wiring.redis):
             pass
 
 
@@ -49,6 +49,7 @@ class _Worker(SimpleWorker):
     asked_to_stop = False
 
     def request_stop(self, signum: int, frame: FrameType | None) -> None:
+        """RQ's handler of SIGTERM and SIGINT."""
         type(self).asked_to_stop = True
         super().request_stop(signum, frame)
 
@@ -56,7 +57,7 @@ class _Worker(SimpleWorker):
 def _work(connection: redis.Redis) -> bool:
     """One RQ worker's life. True when another one is to follow."""
     try:
-        worker = _Worker(NAMES, connection=connection, serializer=JSONSerializer)
+        worker = _Worker(QUEUES, connection=connection, serializer=JSONSerializer)
         worker.log_job_description = False
         worker.work(max_jobs=MAX_JOBS, logging_level="WARNING")
     except redis.RedisError as error:
