@@ -121,6 +121,7 @@ class FakeNodeJobs:
             "pass": (0, diagnosis(machine.serials)),
             "fail": (205, diagnosis(machine.serials, faulty=machine.faulty_gpu)),
             "skip": (0, diagnosis(machine.serials, skipped=True)),
+            "silent": (0, ""),
             "garbage": (0, '{"DCGM Diagnostic":{"test_categories":[{"category":"Deployment","tests":['),
         }
         if kind == "vanish":
@@ -181,7 +182,13 @@ class FakeNodeJobs:
         if not succeeded and not reason:
             reason = "Error"
         running.view = replace(
-            running.view, active=False, succeeded=succeeded, failed=not succeeded, exit_code=exit_code, reason=reason
+            running.view,
+            started=running.view.started or output is None,  # its pod is gone: nobody knows, so it may have run
+            active=False,
+            succeeded=succeeded,
+            failed=not succeeded,
+            exit_code=exit_code,
+            reason=reason,
         )
         running.output = output
         self._later(KEPT_AFTER_END, uid, lambda _uid: self._forget(running))

@@ -48,7 +48,7 @@ class Machine:
     reboot: str = "new-boot"
     """new-boot, same-boot, never-ready, gpu-missing, quick (NotReady never shows) or fails (the command does)."""
     diagnosis: str = "pass"
-    """pass, fail, skip, hang, garbage or vanish (the Job is gone before it ended)."""
+    """pass, fail, skip, hang, garbage, silent (nothing is printed) or vanish (the Job is gone before it ended)."""
     bandwidth: str = "ok"
     """ok, slow, wrong or hang."""
     faulty_gpu: int = 3

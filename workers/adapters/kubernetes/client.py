@@ -5,6 +5,7 @@ What is asked is in the neighbouring modules; here is only how: credentials, TLS
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -39,11 +40,11 @@ def connect(kubeconfig: Path | None = None) -> Client:
         ConfigurationError: none of them is there or can be read.
     """
     configuration = kubernetes.client.Configuration()
-    default = Path(str(kubernetes.config.KUBE_CONFIG_DEFAULT_LOCATION).split(":", maxsplit=1)[0]).expanduser()
+    defaults = str(kubernetes.config.KUBE_CONFIG_DEFAULT_LOCATION).split(os.pathsep)
     load: Callable[..., None] = kubernetes.config.load_incluster_config
     if kubeconfig is not None:
         load = partial(kubernetes.config.load_kube_config, config_file=str(kubeconfig))
-    elif default.exists():
+    elif any(Path(each).expanduser().exists() for each in defaults):
         load = kubernetes.config.load_kube_config
     try:
         load(client_configuration=configuration)

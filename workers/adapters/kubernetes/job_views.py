@@ -1,6 +1,6 @@
 """A Job and its pod as the API server shows them, narrowed to `NodeJobView`. Pure.
 
-The Job says whether it is over; why it cannot start, how its container ended and whether it ever ran, only its pod says.
+The Job says whether it is over. Why it cannot start, how it ended and whether it ever ran, only its pod says.
 """
 
 from __future__ import annotations
@@ -158,8 +158,11 @@ JOB_PODS = msgspec.json.Decoder(Page[JobPod])
 
 
 def with_pod(view: NodeJobView, pod: JobPod | None) -> NodeJobView:
-    """What is known of the run besides. Without its pod nobody knows whether a failed one ran, so it counts as started:
-    a reboot that may have been asked for is waited for."""
+    """The view with what its pod knows of the run.
+
+    Without its pod nobody knows whether a failed one ran, so it counts as started: a reboot that may have been asked
+    for has to be waited for.
+    """
     if pod is None:
         reason = view.reason
         if view.failed and reason != "DeadlineExceeded":

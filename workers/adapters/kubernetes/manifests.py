@@ -1,6 +1,6 @@
 """The Job object of a node job: pinned to its machine past the scheduler, run once, and gone an hour after its end.
 
-It asks for no `nvidia.com/gpu`: an unhealthy GPU has left the node's allocatable, and the Job would wait for it for ever.
+It asks for no `nvidia.com/gpu`: an unhealthy GPU has left the node's allocatable, and the kubelet would refuse the pod.
 What needs GPUs sees all of them through the nvidia runtime instead.
 """
 

@@ -79,7 +79,7 @@ class KubernetesNodeJobs:
 
     def _output(self, pod: str) -> str | None:
         right = Right("get", "pods/log")
-        query = {"container": CONTAINER, "limitBytes": OUTPUT_LIMIT}
+        query: dict[str, str | int] = {"container": CONTAINER, "limitBytes": OUTPUT_LIMIT}
         answer = self._client.ask("GET", f"{self._pods}/{segment(pod)}/log", right, query=query)
         if answer.code in {400, 404}:
             return None  # Its container never started, or the pod is gone meanwhile.

@@ -39,11 +39,15 @@ class PodMetadata(msgspec.Struct):
     deletion_grace: int | None = msgspec.field(default=None, name="deletionGracePeriodSeconds")
 
 
+class EmptyDir(msgspec.Struct):
+    """A directory that is empty at the pod's start."""
+
+
 class Volume(msgspec.Struct):
     """A volume; only emptyDir matters, since its content dies with the pod."""
 
     name: str
-    empty_dir: msgspec.Raw | None = msgspec.field(default=None, name="emptyDir")
+    empty_dir: EmptyDir | None = msgspec.field(default=None, name="emptyDir")
 
 
 class PodSpec(msgspec.Struct):

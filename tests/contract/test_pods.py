@@ -1,0 +1,85 @@
+"""What any cluster behind the ports `Pods` and `Places` does."""
+
+from __future__ import annotations
+
+from tests.contract.clusters import NODE, ClusterUnderTest, pod_named
+
+WEB = {"app": "web"}
+
+
+def test_a_pod_is_read_with_what_a_drain_needs(cluster: ClusterUnderTest) -> None:
+    uid = cluster.add_pod("web-1", labels=WEB, grace=600)
+
+    pod = pod_named(cluster, "web-1")
+
+    assert pod is not None
+    assert (pod.full_name, pod.uid, pod.node, pod.phase) == ("default/web-1", uid, NODE, "Running")
+    assert pod.labels["app"] == "web"
+    assert pod.controller_kind
+    assert pod.deleted_at is None
+    assert pod.grace == 600
+
+
+def test_a_node_that_is_not_there_has_no_pods(cluster: ClusterUnderTest) -> None:
+    assert cluster.pods.on_node("gpu-z99") == ()
+
+
+def test_an_evicted_pod_ends_within_its_grace_and_is_then_gone(cluster: ClusterUnderTest) -> None:
+    uid = cluster.add_pod("web-1", grace=600)
+
+    assert cluster.pods.evict("default", "web-1", uid) is None
+
+    pod = pod_named(cluster, "web-1")
+    assert pod is not None, "an accepted eviction is not a gone pod"
+    assert pod.deleted_at is not None
+    cluster.until(lambda: pod_named(cluster, "web-1") is None)
+
+
+def test_evicting_a_pod_that_is_ending_already_is_accepted(cluster: ClusterUnderTest) -> None:
+    uid = cluster.add_pod("web-1", grace=600)
+    cluster.pods.evict("default", "web-1", uid)
+
+    assert cluster.pods.evict("default", "web-1", uid) is None
+
+
+def test_evicting_a_pod_that_is_gone_counts_as_done(cluster: ClusterUnderTest) -> None:
+    assert cluster.pods.evict("default", "web-1", "no-such-uid") is None
+
+
+def test_another_pod_of_the_same_name_is_left_alone(cluster: ClusterUnderTest) -> None:
+    cluster.add_pod("web-1")
+
+    assert cluster.pods.evict("default", "web-1", "the-one-before-it") is None
+
+    pod = pod_named(cluster, "web-1")
+    assert pod is not None
+    assert pod.deleted_at is None
+
+
+def test_a_budget_refuses_with_its_name_until_it_is_free(cluster: ClusterUnderTest) -> None:
+    uid = cluster.add_pod("web-1", labels=WEB)
+    cluster.set_budget("web", WEB, blocked=True)
+
+    refusal = cluster.pods.evict("default", "web-1", uid)
+
+    assert refusal is not None
+    assert refusal.reason == (
+        "Budget default/web does not allow the eviction of default/web-1 now: "
+        "it needs 1 healthy pods and has 1 currently."
+    )
+    pod = pod_named(cluster, "web-1")
+    assert pod is not None
+    assert pod.deleted_at is None
+
+    cluster.set_budget("web", WEB, blocked=False)
+    assert cluster.pods.evict("default", "web-1", uid) is None
+
+
+def test_the_inventory_knows_nodes_by_all_their_names_and_where_exporters_run(cluster: ClusterUnderTest) -> None:
+    inventory = cluster.places.inventory()
+
+    node = next(node for node in inventory.nodes if node.name == NODE)
+    assert node.uid
+    assert NODE in node.addresses
+    assert NODE in inventory.exporter_pods.values()
+    assert all(name.startswith("gpu-operator/nvidia-dcgm-exporter-") for name in inventory.exporter_pods)
