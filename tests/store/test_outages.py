@@ -11,6 +11,7 @@ from redis.retry import Retry
 
 from app.errors import StoreUnavailable
 from app.store import ClaimRequest, Store, connect
+from app.store.keys import KEYS
 from simulator import valkey
 from tests.store.things import MINUTE, NOW, alert, change, committed, entry, node, operation, record, row
 
@@ -114,6 +115,20 @@ def test_a_server_that_is_out_of_memory_stores_nothing_of_a_change(store: Store,
         redis.config_set("maxmemory", 0)
     assert store.timeline.read("op-1") == (entry("Opened."),)
     assert store.alerts.note(record(), "x", now=NOW)
+
+
+def test_a_script_that_begins_with_what_needs_no_memory_is_refused_whole_too(store: Store, redis: Redis) -> None:
+    """A duplicate is first prolonged, which a full server would still do, and then listed, which it would not."""
+    store.alerts.note(record(), "x", now=NOW)
+    (key,) = redis.scan_iter(KEYS["seen"] + "*")
+    redis.expire(key, 60)
+    redis.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(StoreUnavailable, match="OutOfMemoryError"):
+            store.alerts.note(record(), "x", now=NOW)
+    finally:
+        redis.config_set("maxmemory", 0)
+    assert redis.ttl(key) <= 60
 
 
 def test_a_read_only_replica_is_reported_as_unavailable(store: Store, redis: Redis) -> None:
