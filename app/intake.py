@@ -50,7 +50,7 @@ class Intake:
         try:
             alert = read_alert(raw, received_at=now)
         except UnreadableAlertError as error:
-            return self._refuse(raw, sentence(str(error)), now)
+            return self.refuse(sentence(str(error)), now, fingerprint=_fingerprint(raw))
         case = Case(alert=alert, triage=triage(alert, self._policy, self._catalogue), now=now)
         judged = case.triage
         if judged.watchdog:
@@ -70,6 +70,14 @@ class Intake:
             return self._note(case, sentence(placed.reason), node=None)
         return self._put_off(case, sentence(placed.reason))
 
+    def refuse(self, reason: str, now: datetime, *, fingerprint: str = "") -> Taken:
+        """List an alert that cannot be read, so that its sender's mistake shows. Raises StoreUnavailable."""
+        record = AlertRecord(
+            at=now, name="", fingerprint=fingerprint, status="", decision=Decision.REFUSE, reason=reason
+        )
+        self._store.alerts.note(record, None, now=now)
+        return Taken(fingerprint=fingerprint, decision=Decision.REFUSE, reason=reason)
+
     def place_pending(self, pending_id: str, inventory: Inventory, now: datetime) -> Taken | None:
         """Place an alert that waited, from fresh reads. None when it waits no longer.
 
@@ -88,15 +96,6 @@ class Intake:
             told = placed.reason if placed.conflict else f"{placed.reason}, in fresh reads of the cluster either"
             return self._note(case, sentence(told), node=None)
         return self._repair(case, placed.node)
-
-    def _refuse(self, raw: object, reason: str, now: datetime) -> Taken:
-        given = raw.get("fingerprint") if isinstance(raw, Mapping) else None
-        fingerprint = given[:LONGEST_NAME] if isinstance(given, str) else ""
-        record = AlertRecord(
-            at=now, name="", fingerprint=fingerprint, status="", decision=Decision.REFUSE, reason=reason
-        )
-        self._store.alerts.note(record, None, now=now)
-        return Taken(fingerprint=fingerprint, decision=Decision.REFUSE, reason=reason)
 
     def _repair(self, case: Case, node: KnownNode) -> Taken:
         pool = self._policy.pool_of(node.labels)
@@ -226,6 +225,11 @@ class Intake:
 def new_operation_id() -> str:
     """`op-` and 8 letters or digits of base 32: short enough to say aloud, and fit for names and labels."""
     return "op-" + "".join(secrets.choice(_ID_LETTERS) for _ in range(8))
+
+
+def _fingerprint(raw: object) -> str:
+    given = raw.get("fingerprint") if isinstance(raw, Mapping) else None
+    return given[:LONGEST_NAME] if isinstance(given, str) else ""
 
 
 def _duplicate(case: Case, operation: str | None) -> Taken:

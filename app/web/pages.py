@@ -1,0 +1,149 @@
+"""The pages: overview, operation, node, card. Rendered whole from the store, and useful without JavaScript.
+
+They take no orders: those need a token, and go over the API or the command line, whose commands the pages name.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+from flask import Blueprint, Response, current_app, render_template
+
+from app.domain.operations import Operation, State
+from app.domain.policies import Policy
+from app.domain.timeline import counted
+from app.metrics import OPEN_STATES
+from app.store import NodeSummary
+from app.vitals import read_vitals
+from app.web import etags, lanes, times
+from app.web.api import load_node, load_operation, operations_on
+from app.web.parts import parts
+from app.web.problems import Problem
+
+blueprint = Blueprint("pages", __name__)
+
+MOST_OPEN: Final = 1_000
+MOST_FINISHED: Final = 100
+LAST_ALERTS: Final = 8
+NAMED_TILES: Final = 40
+"""Up to so many nodes the fleet's tiles have room for names."""
+
+
+@blueprint.get("/")
+def overview() -> Response:
+    """What needs a person first, then all that goes on, then the fleet."""
+    store = parts().store
+    open_ones, _ = store.operations.page(states=OPEN_STATES, limit=MOST_OPEN)
+    finished, _ = store.operations.page(states=(State.FINISHED,), limit=MOST_FINISHED)
+    laid_out = lanes.lay_out(open_ones, finished, parts().now())
+    nodes = store.inventory.nodes()
+    return _render(
+        "overview.html",
+        lanes=laid_out,
+        counts=lanes.counts(laid_out),
+        needs_you=sum(len(lane.rows) for lane in laid_out if lane.key == "you"),
+        any_open=bool(open_ones),
+        fleet=_racks(nodes, open_ones),
+        nodes=nodes,
+        named=len(nodes) <= NAMED_TILES,
+        alerts=store.alerts.last(LAST_ALERTS),
+    )
+
+
+@blueprint.get("/operations/<operation_id>")
+def operation(operation_id: str) -> Response:
+    """Why it stands where it stands, what comes next, and all that happened."""
+    here = parts()
+    found = load_operation(operation_id)
+    return _render(
+        "operation.html",
+        row=lanes.row(found),
+        operation=found,
+        upcoming=lanes.upcoming(found),
+        timeline=tuple(reversed(here.store.timeline.read(found.id))),
+        commands=_commands(found, here.policy, lanes.possible_orders(found, here.now())),
+    )
+
+
+@blueprint.get("/nodes/<name>")
+def node(name: str) -> Response:
+    """One node as the watch last saw it, with its operations."""
+    found = load_node(name)
+    return _render("node.html", node=found, rows=[lanes.row(one) for one in operations_on(name)])
+
+
+@blueprint.get("/gpus/<card>")
+def gpu(card: str) -> Response:
+    """What one card has been through, on whichever node."""
+    rows = parts().store.history.of(card, MOST_FINISHED)
+    if not rows:
+        raise Problem(404, f"No fault of a card {card[:100]!r} is on record.")
+    return _render("gpu.html", gpu=rows[0].gpu, rows=rows)
+
+
+@blueprint.get("/favicon.ico")
+def favicon() -> Response:
+    """Browsers ask for it unbidden."""
+    return current_app.send_static_file("icon.svg")
+
+
+def _render(template: str, **values: Any) -> Response:
+    here = parts()
+    now = here.now()
+    vitals = read_vitals(here.store, here.queues, here.policy, now)
+    html = render_template(
+        template,
+        vitals=vitals,
+        cluster=here.policy.cluster.name,
+        modes=_modes(here.policy),
+        relative=partial(times.relative, now=now),
+        clock=times.clock,
+        **values,
+    )
+    return etags.answer(html)
+
+
+def _modes(policy: Policy) -> str:
+    """`act in 2 pools, observe in 1 pool`; where all are alike, just its mode."""
+    tally = Counter(pool.mode for pool in policy.pools)
+    if len(tally) == 1:
+        return str(next(iter(tally)))
+    ranked = sorted(tally.items(), key=lambda item: -item[0].rank)
+    return ", ".join(f"{mode} in {counted(number, 'pool')}" for mode, number in ranked)
+
+
+def _commands(operation: Operation, policy: Policy, orders: Sequence[str]) -> dict[str, list[str]]:
+    """Complete commands to copy, by what they are for."""
+    node = shlex.quote(operation.node.name)
+    looks = [
+        f"kubectl describe node {node}",
+        f"kubectl get pods -A -o wide --field-selector spec.nodeName={node}",
+        f"kubectl get jobs -n {shlex.quote(policy.node_jobs.namespace)} -l sickbay/operation={operation.id}",
+    ]
+    return {"look": looks, "order": [f"sickbay {order} {operation.id}" for order in orders]}
+
+
+def _racks(
+    nodes: Sequence[NodeSummary], open_ones: Sequence[Operation]
+) -> dict[str, list[tuple[NodeSummary, lanes.Chip]]]:
+    """The nodes of each rack, or of each pool where no node says its rack, with what they are at."""
+    chips = {one.node.name: lanes.chip(one) for one in open_ones}
+    racks: dict[str, list[tuple[NodeSummary, lanes.Chip]]] = {}
+    for node in nodes:
+        if node.pool is None and not node.gpu_capacity:
+            continue  # No GPU, no pool: none of ours to show.
+        place = f"rack {node.rack}" if node.rack else f"pool {node.pool}" if node.pool else "in no pool"
+        racks.setdefault(place, []).append((node, chips.get(node.name) or _at_rest(node)))
+    return racks
+
+
+def _at_rest(node: NodeSummary) -> lanes.Chip:
+    if not node.ready:
+        return lanes.Chip("off", "·", "not ready")
+    if node.unschedulable:
+        return lanes.Chip("off", "·", "cordoned, not by Sickbay" if node.out_by_others else "cordoned")
+    return lanes.Chip("done", "✓", "ready")
