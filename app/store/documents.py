@@ -125,6 +125,8 @@ def _lifted(plain: Plain, form: Form) -> Plain:
 
 
 def _plain(value: Any) -> Any:
+    if type(value) is str and value.isascii():
+        return value  # Nearly all there is: a thousand nodes hold a hundred thousand short texts.
     match value:
         case Enum():
             return value.value

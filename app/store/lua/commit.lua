@@ -37,8 +37,8 @@ end
 if request.finished or (request.drop_claim_of and request.drop_claim_of == owner) then owner, claimed_until = '', '0' end
 
 -- A place is a field "node|budget" (no node's name holds a bar); nodes that are out by other hands use up the budgets of disruptions.
-local reserved = redis.call('HGETALL', K.places)
-for _, budget in ipairs(request.places or {}) do
+local reserved = (request.finished or #request.places > 0) and redis.call('HGETALL', K.places) or {}
+for _, budget in ipairs(request.places) do
   local users, count = {}, 0
   local function add(name)
     if name ~= node and not users[name] then users[name], count = true, count + 1 end
@@ -110,7 +110,7 @@ else
     redis.call('PERSIST', timeline)
   end
   redis.call('HSET', K.on_node, node, id)
-  for _, budget in ipairs(request.places or {}) do
+  for _, budget in ipairs(request.places) do
     redis.call('HSET', K.places, node .. '|' .. budget.name, id)
   end
 end
