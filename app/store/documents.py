@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -125,8 +126,11 @@ def _lifted(plain: Plain, form: Form) -> Plain:
 
 
 def _plain(value: Any) -> Any:
-    if type(value) is str and value.isascii():
+    if value is None or (type(value) is str and value.isascii()):
         return value  # Nearly all there is: a thousand nodes hold a hundred thousand short texts.
+    names = _field_names(type(value))
+    if names:
+        return {name: _plain(getattr(value, name)) for name in names}
     match value:
         case Enum():
             return value.value
@@ -135,11 +139,15 @@ def _plain(value: Any) -> Any:
             return value.encode(errors="replace").decode()
         case datetime():
             return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-        case Mapping():
-            return {_plain(key): _plain(member) for key, member in value.items()}
         case list() | tuple():
             return [_plain(member) for member in value]
-        case _ if dataclasses.is_dataclass(value):
-            return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        case Mapping():
+            return {_plain(key): _plain(member) for key, member in value.items()}
         case _:
             return value
+
+
+@cache
+def _field_names(record: type[Any]) -> tuple[str, ...]:
+    """The fields of a dataclass; none for every other type."""
+    return tuple(field.name for field in dataclasses.fields(record)) if dataclasses.is_dataclass(record) else ()

@@ -33,7 +33,7 @@ class Inventories:
         nodes: Sequence[NodeView],
         pools: Mapping[str, str],
         exporter_pods: Mapping[str, str],
-        ours_out: Collection[str],
+        ours: Collection[str],
         *,
         at: datetime,
     ) -> None:
@@ -43,10 +43,10 @@ class Inventories:
             nodes: all nodes of the cluster.
             pools: node to pool; a node in no pool is left out.
             exporter_pods: `namespace/name` of each exporter pod to its node.
-            ours_out: the nodes that carry our mark.
+            ours: the nodes that carry our mark.
             at: when they were read.
         """
-        seen = sorted((_summary(node, pools.get(node.name), node.name in ours_out) for node in nodes), key=_name)
+        seen = sorted((_summary(node, pools.get(node.name), node.name in ours) for node in nodes), key=_name)
         text = write(SeenNodes(nodes=tuple(seen), exporter_pods=exporter_pods))
         out: list[str] = []
         for node in seen:

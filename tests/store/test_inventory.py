@@ -15,8 +15,8 @@ GFD = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "topology.kubernetes.i
 
 
 def write(store: Store, *nodes: Any, at: Any = NOW, **what: Any) -> None:
-    told = {"pools": {}, "exporter_pods": {}, "ours_out": ()} | what
-    store.inventory.write(nodes, told["pools"], told["exporter_pods"], told["ours_out"], at=at)
+    told = {"pools": {}, "exporter_pods": {}, "ours": ()} | what
+    store.inventory.write(nodes, told["pools"], told["exporter_pods"], told["ours"], at=at)
 
 
 def test_before_the_first_writing_there_is_none(store: Store) -> None:
@@ -43,7 +43,7 @@ def test_nodes_are_summed_up_for_the_page(store: Store) -> None:
         node("gpu-002", labels={**GFD, "nvidia.com/cuda.driver-version.full": "580.65.06"}, boot_id="b2"),
         node("gpu-001", gpu_capacity=8, gpu_allocatable=7, unschedulable=True, ready=False),
         pools={"gpu-002": "train"},
-        ours_out={"gpu-001"},
+        ours={"gpu-001"},
     )
     first, second = store.inventory.nodes()
     assert (first.name, first.uid, first.pool, first.marked_by_us) == ("gpu-001", "uid-gpu-001", None, True)
