@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,6 +41,17 @@ class TellingServer:
     def __init__(self, *answers: Told) -> None:
         self.answers = list(answers)
         self.asked: list[Asked] = []
+        self._then: tuple[int, Callable[[], object]] = (0, lambda: None)
+
+    def after(self, number: int, then: Callable[[], object]) -> None:
+        """Calls `then` when so many requests have come."""
+        self._then = (number, then)
+
+    def note(self, asked: Asked) -> None:
+        """Keeps a request."""
+        self.asked.append(asked)
+        if len(self.asked) == self._then[0]:
+            self._then[1]()
 
     def next(self) -> Told:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -59,7 +70,7 @@ def telling(tmp_path: Path, *answers: Told) -> Iterator[tuple[Client, TellingSer
             length = int(self.headers.get("Content-Length") or 0)
             raw = self.rfile.read(length)
             headers = {name.lower(): value for name, value in self.headers.items()}
-            told.asked.append(Asked(self.command, self.path, headers, json.loads(raw) if raw else None))
+            told.note(Asked(self.command, self.path, headers, json.loads(raw) if raw else None))
             answer = told.next()
             if answer.hang_up:
                 self.close_connection = True

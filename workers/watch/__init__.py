@@ -1,1 +1,4 @@
-"""What the cluster tells, turned into nudges: pure differences, and the streams that feed them."""
+"""Watching the cluster: what changes there is turned into nudges, and into the inventory that alerts are placed by.
+
+A nudge is a hint that one operation should be looked at. Missing one costs time and nothing else.
+"""

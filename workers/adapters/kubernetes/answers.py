@@ -49,6 +49,10 @@ class Status(msgspec.Struct):
         return (self.details and self.details.causes) or []
 
 
+class GoneError(PermanentPortError):
+    """What was asked for has left the server's history (410): asking for the same will never go well, list again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Right:
     """What a request needs to be allowed to do, in the words of RBAC: `patch` on `nodes`."""
@@ -107,6 +111,8 @@ def error_of(answer: Answer, right: Right) -> PortError:
             return PermanentPortError(
                 f"Sickbay may not {right}: the right {right.verb!r} on {right.resource!r} is missing ({told})."
             )
+        case 410:
+            return GoneError(f"What Sickbay wanted to {right} has left the API server's history: {told}.")
         case 429:
             return TemporaryPortError(
                 f"The API server asks for patience with {right}: {told}.", retry_after=answer.retry_after

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from app.errors import TemporaryPortError
-from workers.adapters.kubernetes.answers import Right, error_of
+from workers.adapters.kubernetes.answers import GoneError, Right
 from workers.adapters.kubernetes.client import Client
 
 PAGE = 500
@@ -43,11 +43,11 @@ def read_list(
     asked: dict[str, str | int] = {**(query or {}), "limit": PAGE}
     items: list[T] = []
     while True:
-        answer = client.ask("GET", path, right, query=asked)
-        if answer.code == 410:
-            raise TemporaryPortError(f"The pages of {right} have expired while they were read; it is begun anew.")
-        if not answer.ok:
-            raise error_of(answer, right)
+        try:
+            answer = client.expect("GET", path, right, query=asked)
+        except GoneError as gone:
+            sentence = f"The pages of {right} have expired while they were read; it is begun anew."
+            raise TemporaryPortError(sentence) from gone
         page = decoded(decoder, answer.body, right)
         items += page.items or []
         if not page.metadata.rest:
