@@ -24,7 +24,6 @@ from simulator.actors.kubelet_nodes import Nodes
 from simulator.actors.node_lifecycle import NodeLifecycle
 from simulator.actors.operands import NAMESPACE as OPERATOR
 from simulator.actors.operands import operands
-from simulator.actors.pod_status import is_ready
 from simulator.actors.replicas import Replicas
 from simulator.actors.scheduler import Scheduler
 from simulator.actors.view import ClusterView
@@ -37,6 +36,7 @@ from simulator.api.store import Store
 from simulator.control import Control
 from simulator.hardware import Machine, machine
 from simulator.objects import node_names
+from simulator.readiness import not_ready
 
 Object = dict[str, Any]
 NAMESPACES = ("default", "kube-system", OPERATOR, "sickbay", "sickbay-node-jobs", *OF_PEOPLE)
@@ -118,26 +118,18 @@ class Cluster:
             party.start()
         self.alerting.start()
         self._parties.append(self.alerting)
-        for daemons in operands(operator) if operator is not None else []:
-            self.api.create("daemonsets", daemons["metadata"]["namespace"], daemons)
-        for resource, one in workloads(self.nodes) if people else []:
+        created = [("daemonsets", one) for one in operands(operator)] if operator is not None else []
+        created += workloads(self.nodes) if people else []
+        for resource, one in created:
             self.api.create(resource, one["metadata"]["namespace"], one)
-        self._wait_until_ready(people=people)
+        self._wait_until_ready(created)
 
-    def _wait_until_ready(self, *, people: bool) -> None:
+    def _wait_until_ready(self, created: list[tuple[str, Object]]) -> None:
         ends = time.monotonic() + READY_S
-        while time.monotonic() < ends:
-            nodes = [one for one in self.view.all("nodes") if is_ready(one)]
-            pods = self.view.all("pods")
-            wanted = self.view.all("daemonsets")
-            complete = all(
-                one["status"].get("numberReady") == one["status"].get("desiredNumberScheduled") != 0 for one in wanted
-            )
-            if len(nodes) == len(self.machines) and complete and all(map(is_ready, pods)) and (pods or not people):
-                return
+        while missing := not_ready(self.view, len(self.machines), created):
+            if time.monotonic() > ends:
+                raise TimeoutError(f"the simulated cluster was not ready after {READY_S:g} s: {', '.join(missing)}")
             self.clock_tick.wait(0.02)
-        waiting = [one["metadata"]["name"] for one in self.view.all("pods") if not is_ready(one)]
-        raise TimeoutError(f"the simulated cluster was not ready after {READY_S:g} s; not ready: {waiting}")
 
     clock_tick = threading.Event()  # never set: a pause that needs no sleep
 

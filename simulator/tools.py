@@ -141,6 +141,7 @@ def benchmark(machine: Machine) -> Printed:
         "# Collective test concluded: all_reduce_perf",
         "#",
         "",
+        "",
     ]
     return "\n".join(lines), 7 if wrong else 0
 

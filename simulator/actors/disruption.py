@@ -67,6 +67,7 @@ class Disruption(Party):
                 "type": "DisruptionAllowed",
                 "status": "True" if allowed else "False",
                 "reason": "SufficientPods" if allowed else "InsufficientPods",
+                "message": "",
                 "lastTransitionTime": now(),
                 "observedGeneration": counted["observedGeneration"],
             }

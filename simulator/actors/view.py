@@ -68,7 +68,8 @@ class ClusterView:
         """Ends the watches; the client must be woken first, or they wait."""
         self._stop.set()
         for thread in self._threads:
-            thread.join(timeout=5)
+            if thread.ident is not None:  # a view that was never started has nothing to wait for
+                thread.join(timeout=5)
 
     def get(self, resource: str, key: Key) -> Object | None:
         """One object, or None."""

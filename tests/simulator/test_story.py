@@ -1,0 +1,225 @@
+"""What happens on a node from the Xid to the proof, each step over the API as a remediation would take it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from kubernetes import client
+
+from simulator import objects
+from tests.simulator.conftest import Kubernetes, eventually
+
+NODE_JOBS = "sickbay-node-jobs"
+
+
+def run_on(kubernetes: Kubernetes, node: str, name: str, argv: list[str], **spec: Any) -> tuple[str, int, str]:
+    """Runs a node job to its end: the condition it ends with, the exit code and the log."""
+    kubernetes.batch.create_namespaced_job(NODE_JOBS, objects.node_job(name, NODE_JOBS, node, argv, **spec))
+
+    def ended() -> Any:
+        return kubernetes.batch.read_namespaced_job(name, NODE_JOBS).status.conditions
+
+    condition = eventually(ended)[-1].type
+    found = kubernetes.core.list_namespaced_pod(NODE_JOBS, label_selector=f"job-name={name}").items
+    if not found:
+        return condition, -1, ""
+    log = kubernetes.core.read_namespaced_pod_log(found[0].metadata.name, NODE_JOBS, _preload_content=False).data
+    return condition, found[0].status.container_statuses[0].state.terminated.exit_code, log.decode()
+
+
+def ready(kubernetes: Kubernetes, node: str) -> str:
+    conditions = kubernetes.core.read_node(node).status.conditions
+    return str(next(one.status for one in conditions if one.type == "Ready"))
+
+
+def healed(kubernetes: Kubernetes, node: str) -> None:
+    """The machine as new, for the test that comes next."""
+    kubernetes.control("behaviours", node=node, reboot="new-boot", diagnosis="pass", bandwidth="ok", gpu=0)
+
+
+def test_a_cordon_is_tainted_and_keeps_new_pods_away(moving: Kubernetes) -> None:
+    moving.control("cordon", node="gpu-a04", unschedulable=True)
+
+    def taints() -> Any:
+        return moving.core.read_node("gpu-a04").spec.taints
+
+    assert eventually(taints)[0].key == "node.kubernetes.io/unschedulable"
+    moving.core.create_namespaced_pod(
+        "default", objects.pod("picky", nodeSelector={"kubernetes.io/hostname": "gpu-a04"})
+    )
+
+    def refused() -> Any:
+        return moving.core.read_namespaced_pod("picky", "default").status.conditions
+
+    assert "1 node(s) were unschedulable" in eventually(refused)[0].message
+    moving.control("cordon", node="gpu-a04", unschedulable=False)
+    eventually(lambda: moving.core.read_namespaced_pod("picky", "default").spec.node_name == "gpu-a04")
+    moving.core.delete_namespaced_pod("picky", "default")
+
+
+def test_the_training_pod_saves_a_checkpoint_within_its_grace_and_goes_on_elsewhere(moving: Kubernetes) -> None:
+    before = moving.core.read_namespaced_pod("llama-ft-0", "train")
+    moving.control("cordon", node=before.spec.node_name, unschedulable=True)
+    moving.evict("train", "llama-ft-0", before.metadata.uid)
+    going = moving.core.read_namespaced_pod("llama-ft-0", "train")
+    assert (going.metadata.uid, going.metadata.deletion_grace_period_seconds) == (before.metadata.uid, 600)
+
+    def moved() -> Any:
+        found = moving.core.list_namespaced_pod("train").items
+        return next((one for one in found if one.metadata.uid != before.metadata.uid and _is_running(one)), None)
+
+    after = eventually(moved)
+    assert after.spec.node_name != before.spec.node_name
+    step = moving.cluster.kubelet.storage.checkpoints["train/llama-ft-0"]
+    log = moving.core.read_namespaced_pod_log("llama-ft-0", "train")
+    assert log.startswith(f"resumed from checkpoint at step {step}\n")
+    moving.control("cordon", node=before.spec.node_name, unschedulable=False)
+
+
+def _is_running(pod: Any) -> bool:
+    return bool(pod.status.phase == "Running")
+
+
+def test_the_inference_budget_blocks_an_eviction_and_then_frees_it(moving: Kubernetes) -> None:
+    replicas = moving.core.list_namespaced_pod("serve").items
+    kept = replicas[0]
+
+    def allowed() -> int:
+        return int(moving.policy.read_namespaced_pod_disruption_budget("vllm-chat", "serve").status.disruptions_allowed)
+
+    eventually(lambda: allowed() == 1)
+    moving.control("budget", blocked=True, node=kept.spec.node_name)
+    eventually(lambda: allowed() == 0)
+    with pytest.raises(client.ApiException, match="429"):
+        moving.evict("serve", kept.metadata.name, kept.metadata.uid)
+    moving.control("budget", blocked=False)
+    eventually(lambda: allowed() == 1)
+    moving.evict("serve", kept.metadata.name, kept.metadata.uid)
+    eventually(lambda: allowed() == 1 and len(moving.core.list_namespaced_pod("serve").items) == 2)
+
+
+def test_a_grave_xid_lowers_allocatable_until_the_plugin_restarts(moving: Kubernetes) -> None:
+    def allocatable() -> str:
+        return str(moving.core.read_node("gpu-a04").status.allocatable["nvidia.com/gpu"])
+
+    moving.control("faults", node="gpu-a04", gpu=6, xid=48)
+    eventually(lambda: allocatable() == "7")
+    found = moving.core.list_namespaced_pod(
+        "gpu-operator", label_selector="app=nvidia-device-plugin-daemonset", field_selector="spec.nodeName=gpu-a04"
+    )
+    moving.core.delete_namespaced_pod(found.items[0].metadata.name, "gpu-operator")
+    eventually(lambda: allocatable() == "8")
+
+
+def test_an_application_xid_lowers_nothing(moving: Kubernetes) -> None:
+    moving.control("faults", node="gpu-a04", gpu=5, xid=31)
+    assert moving.cluster.machines["gpu-a04"].allocatable() == 8
+
+
+def test_a_reboot_is_seen_as_not_ready_and_proven_by_a_new_boot_id(moving: Kubernetes) -> None:
+    moving.control("cordon", node="gpu-a04", unschedulable=True)
+    before = moving.core.read_node("gpu-a04").status.node_info.boot_id
+    run_on(moving, "gpu-a04", "reboot", ["chroot", "/host", "systemctl", "reboot"])
+    eventually(lambda: ready(moving, "gpu-a04") != "True")
+    eventually(lambda: ready(moving, "gpu-a04") == "True")
+    assert moving.core.read_node("gpu-a04").status.node_info.boot_id not in ("", before)
+    assert moving.cluster.machines["gpu-a04"].gpus[6].xid == 0
+    moving.control("cordon", node="gpu-a04", unschedulable=False)
+
+
+def test_a_machine_that_answers_with_the_same_boot_id_has_not_rebooted(moving: Kubernetes) -> None:
+    before = moving.core.read_node("gpu-a04").status.node_info.boot_id
+    moving.control("behaviours", node="gpu-a04", reboot="same-boot")
+    moving.control("reboot", node="gpu-a04")
+    eventually(lambda: ready(moving, "gpu-a04") != "True")
+    eventually(lambda: ready(moving, "gpu-a04") == "True")
+    assert moving.core.read_node("gpu-a04").status.node_info.boot_id == before
+    healed(moving, "gpu-a04")
+
+
+@pytest.mark.parametrize(
+    ("diagnosis", "code", "status"),
+    [("pass", 0, "Pass"), ("fail", 205, "Fail"), ("skip", 0, "Skip")],
+)
+def test_the_diagnosis_prints_what_the_machine_would(
+    moving: Kubernetes, diagnosis: str, code: int, status: str
+) -> None:
+    moving.control("behaviours", node="gpu-a04", diagnosis=diagnosis, gpu=3)
+    argv = ["sh", "-c", "dcgmi diag -r 3 -j"]
+    condition, exit_code, log = run_on(moving, "gpu-a04", f"diag-{diagnosis}", argv)
+    assert (condition, exit_code) == ("Complete" if code == 0 else "Failed", code)
+    report = json.loads(log)
+    hardware = report["DCGM Diagnostic"]["test_categories"][2]["tests"][0]
+    assert (hardware["name"], hardware["test_summary"]["status"]) == ("memory", status)
+    serials = [one["serial_num"] for one in report["entity_groups"][0]["entities"]]
+    assert serials == [card.serial for card in moving.cluster.machines["gpu-a04"].gpus]
+    healed(moving, "gpu-a04")
+
+
+@pytest.mark.parametrize(("diagnosis", "printed"), [("garbage", "symbol lookup error"), ("vanish", "")])
+def test_a_diagnosis_that_did_not_run_is_no_json(moving: Kubernetes, diagnosis: str, printed: str) -> None:
+    moving.control("behaviours", node="gpu-a04", diagnosis=diagnosis)
+    _, _, log = run_on(moving, "gpu-a04", f"diag-{diagnosis}", ["dcgmi", "diag", "-r", "3", "-j"])
+    assert printed in log
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(log)
+    healed(moving, "gpu-a04")
+
+
+def test_a_diagnosis_that_hangs_ends_by_the_deadline_of_its_job(moving: Kubernetes) -> None:
+    moving.control("behaviours", node="gpu-a04", diagnosis="hang")
+    argv = ["dcgmi", "diag", "-r", "3", "-j"]
+    condition, _, _ = _run_until(moving, "diag-hang", argv, deadline_s=240)
+    assert condition == "Failed"
+    reason = moving.batch.read_namespaced_job("diag-hang", NODE_JOBS).status.conditions[-1].reason
+    assert reason == "DeadlineExceeded"
+    healed(moving, "gpu-a04")
+
+
+def _run_until(kubernetes: Kubernetes, name: str, argv: list[str], deadline_s: int) -> tuple[str, int, str]:
+    job = objects.node_job(name, NODE_JOBS, "gpu-a04", argv, activeDeadlineSeconds=deadline_s)
+    kubernetes.batch.create_namespaced_job(NODE_JOBS, job)
+
+    def ended() -> Any:
+        return kubernetes.batch.read_namespaced_job(name, NODE_JOBS).status.conditions
+
+    return eventually(ended)[-1].type, -1, ""
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "code", "words"),
+    [("ok", 0, "# Out of bounds values : 0 OK"), ("wrong", 7, "# Out of bounds values : 3 FAILED")],
+)
+def test_the_benchmark_prints_a_table_and_ends_by_its_content(
+    moving: Kubernetes, bandwidth: str, code: int, words: str
+) -> None:
+    moving.control("behaviours", node="gpu-a04", bandwidth=bandwidth)
+    argv = ["all_reduce_perf", "-b", "512M", "-e", "8G", "-f", "2", "-g", "8"]
+    _, exit_code, log = run_on(moving, "gpu-a04", f"nccl-{bandwidth}", argv)
+    assert exit_code == code
+    assert words in log
+    healed(moving, "gpu-a04")
+
+
+def test_a_job_leaves_with_its_pod_when_its_time_after_the_end_is_over(moving: Kubernetes) -> None:
+    run_on(moving, "gpu-a04", "brief", ["true"], ttlSecondsAfterFinished=60)
+    eventually(lambda: "brief" not in [one.metadata.name for one in moving.batch.list_namespaced_job(NODE_JOBS).items])
+    eventually(lambda: not moving.core.list_namespaced_pod(NODE_JOBS, label_selector="job-name=brief").items)
+
+
+def test_a_pod_put_on_a_node_that_lacks_the_gpus_is_refused_by_the_kubelet(moving: Kubernetes) -> None:
+    moving.core.create_namespaced_pod("default", objects.pod("greedy", node="gpu-a04", gpus=9))
+    eventually(lambda: moving.core.read_namespaced_pod("greedy", "default").status.phase == "Failed")
+    status = moving.core.read_namespaced_pod("greedy", "default").status
+    assert status.reason == "UnexpectedAdmissionError"
+
+
+def test_a_machine_that_never_comes_back_is_unknown_and_its_pods_logs_are_gone(moving: Kubernetes) -> None:
+    moving.control("behaviours", node="gpu-a02", reboot="never-ready")
+    moving.control("reboot", node="gpu-a02")
+    eventually(lambda: ready(moving, "gpu-a02") == "Unknown")
+    keys = {one.key for one in eventually(lambda: moving.core.read_node("gpu-a02").spec.taints)}
+    assert keys <= {"node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"}
+    assert moving.cluster.machines["gpu-a02"].up is False
