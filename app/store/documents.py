@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -147,7 +146,13 @@ def _plain(value: Any) -> Any:
             return value
 
 
-@cache
+_FIELDS: dict[type[Any], tuple[str, ...]] = {}
+
+
 def _field_names(record: type[Any]) -> tuple[str, ...]:
-    """The fields of a dataclass; none for every other type."""
-    return tuple(field.name for field in dataclasses.fields(record)) if dataclasses.is_dataclass(record) else ()
+    """The fields of a dataclass; none for every other type. Remembered, since asking takes most of the time."""
+    known = _FIELDS.get(record)
+    if known is None:
+        fields = dataclasses.fields(record) if dataclasses.is_dataclass(record) else ()
+        known = _FIELDS[record] = tuple(field.name for field in fields)
+    return known
