@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from app.domain.operations import State
-from app.store import Committed, Conflict, Duplicate, NewerDocumentError, Store
+from app.store import Committed, Conflict, Duplicate, NewerDocumentError, Store, operations
 from app.store.connection import Link
 from app.store.keys import KEYS
 from app.store.operations import _request
@@ -279,8 +279,12 @@ class TestPages:
         assert [operation.id.removeprefix("op-") for operation in found] == names.split()
         assert cursor is None
 
+    @pytest.mark.parametrize("chunk", [1, 2, 100])
     @pytest.mark.parametrize("limit", [1, 2, 3, 7])
-    def test_pages_follow_one_another_without_gap_or_repetition(self, several: Store, limit: int) -> None:
+    def test_pages_follow_one_another_without_gap_or_repetition(
+        self, several: Store, monkeypatch: pytest.MonkeyPatch, limit: int, chunk: int
+    ) -> None:
+        monkeypatch.setattr(operations, "_CHUNK", chunk)
         found: list[str] = []
         cursor: str | None = None
         while True:
