@@ -183,7 +183,7 @@ def _is_gpu(entry: dict[str, Any]) -> bool:
     group = entry.get("entity_group")
     if isinstance(group, str):
         return group.strip().casefold() == "gpu"
-    return entry.get("entity_group_id", _GPU_GROUP) == _GPU_GROUP
+    return bool(entry.get("entity_group_id", _GPU_GROUP) == _GPU_GROUP)
 
 
 def _gpus(entry: dict[str, Any]) -> tuple[int, ...]:

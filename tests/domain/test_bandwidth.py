@@ -269,6 +269,10 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     assert read_nccl(text).verdict is Verdict.INCONCLUSIVE
 
 
+def test_a_long_output_of_nothing_is_read_in_linear_time() -> None:
+    assert read_nccl("\n" * 100_000).verdict is Verdict.INCONCLUSIVE  # A quadratic search would meet the time limit.
+
+
 def run_at(speed: float) -> Bandwidth:
     return Bandwidth(Verdict.PASS, "Complete and correct.", bus_bandwidth_gb_s=speed)
 
