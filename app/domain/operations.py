@@ -155,7 +155,12 @@ def join(operation: Operation, fault: Fault, *, ladder: tuple[str, ...], now: da
         joined = replace(joined, ladder=tuple(dict.fromkeys(operation.ladder + ladder)))
     elif operation.ladder:
         joined = replace(joined, ladder=(), plan=tuple(step for step in joined.plan if not _is_open_release(step)))
-    return joined, (Entry(now, "alert", f"{fault.source} firing: {fault.evidence}; it joins this operation."),)
+    told = Entry(now, "alert", f"{fault.source} firing: {fault.evidence}; it joins this operation.")
+    if joined.current is None and operation.current is not None:
+        reason = f"{fault.evidence}: software cannot repair it, so the node stays cordoned until a person decides."
+        asked, entries = ask(joined, reason, asks="", now=now)
+        return asked, (told, *entries)
+    return joined, (told,)
 
 
 def begin(operation: Operation, act: Act, *, now: datetime) -> Changed:
