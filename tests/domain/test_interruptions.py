@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from app.domain.facts import NodeView
+from app.domain.interruptions import Interruption, MarksGone, interruption
+from app.domain.marks import ANNOTATION
+from app.domain.operations import Operation, Result, State, apply, give_back
+from app.domain.outcomes import Done, Wait
+from app.domain.policies import Mode, Policy
+from tests.building import a_fault, a_node, a_policy, a_pool, an_operation, at, cordoned, patched, remembering
+
+HELD = cordoned()
+UNCORDONED = replace(HELD, unschedulable=False)
+MARK_TAKEN = patched(HELD, {"metadata": {"annotations": {ANNOTATION: None}}})
+BEFORE_DONE = remembering(an_operation())
+"""The cordon's intent is stored; whether its patch was sent is not known."""
+
+
+def stops(
+    operation: Operation, node: NodeView | None, *, policy: Policy | None = None, now: datetime | None = None
+) -> Interruption | MarksGone | None:
+    policy = policy or a_policy()
+    pool = policy.pool_of(node.labels) if node else None
+    return interruption(operation, node, pool=pool, policy=policy, now=now or at(10))
+
+
+@pytest.mark.parametrize("begun", ["", "drain", "release"])
+def test_a_node_that_is_gone_or_another_one_overtakes_the_operation(begun: str) -> None:
+    operation = an_operation(at_step=begun)
+    assert stops(operation, None) == Interruption(
+        Result.OVERTAKEN, "gpu-a01 was deleted from the cluster.", clean_up=False
+    )
+    assert stops(operation, a_node(uid="uid-2")) == Interruption(
+        Result.OVERTAKEN, "gpu-a01 was recreated: the node of that name is another one now.", clean_up=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("operation", "node"),
+    [
+        (an_operation(), a_node()),
+        (an_operation(), a_node(unschedulable=True)),
+        (an_operation(), cordoned(operation="op-0")),
+        (BEFORE_DONE, a_node()),
+        (BEFORE_DONE, HELD),
+        (an_operation(at_step="drain"), HELD),
+        (an_operation(at_step="release"), HELD),
+        # Our release takes mark and cordon in one patch; a worker that died after it must not blame a person.
+        (an_operation(at_step="release"), a_node()),
+        (an_operation(at_step="release"), a_node(unschedulable=True)),
+    ],
+)
+def test_an_operation_goes_on_while_the_node_is_as_it_left_it(operation: Operation, node: NodeView) -> None:
+    assert stops(operation, node) is None
+
+
+@pytest.mark.parametrize(
+    ("operation", "node"),
+    [
+        (BEFORE_DONE, UNCORDONED),
+        (an_operation(at_step="evidence"), UNCORDONED),
+        (an_operation(at_step="drain"), UNCORDONED),
+        (an_operation(at_step="reboot"), a_node()),
+        (an_operation(at_step="benchmark"), UNCORDONED),
+        (an_operation(at_step="release"), UNCORDONED),
+    ],
+)
+def test_a_persons_uncordon_wins_and_our_marks_are_taken_away(operation: Operation, node: NodeView) -> None:
+    assert stops(operation, node) == Interruption(
+        Result.CANCELLED,
+        "gpu-a01 was uncordoned by a person, so the operation stops and takes its marks away.",
+        clean_up=True,
+    )
+
+
+def test_an_ordered_release_is_not_stopped_by_the_uncordon_that_led_to_it() -> None:
+    ordered, _ = give_back(
+        an_operation(at_step="drain"), Result.CANCELLED, actor="sickbay", reason="Uncordoned.", now=at(10)
+    )
+    assert stops(ordered, UNCORDONED) is None
+
+
+def test_a_mark_that_somebody_took_away_while_the_cordon_stays_is_brought_before_a_person() -> None:
+    told = stops(an_operation(at_step="drain"), MARK_TAKEN)
+    assert isinstance(told, MarksGone)
+    assert told.reason.endswith("Cancel this operation to let go of it.")
+    assert isinstance(stops(an_operation(at_step="drain"), cordoned(operation="op-2")), MarksGone)
+
+
+def test_an_operation_that_waits_for_a_person_at_its_plans_end_notices_an_uncordon() -> None:
+    stuck, _ = apply(an_operation(ladder=(), at_step="drain"), Done("Drained."), now=at(5))
+    assert stuck.current is None
+    assert isinstance(stops(stuck, UNCORDONED), Interruption)
+    assert stops(stuck, HELD) is None
+
+
+OBSERVING = a_policy(a_pool(mode=Mode.OBSERVE), observe_for=timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    ("operation", "node", "policy", "minutes", "noted"),
+    [
+        (an_operation(), a_node(), OBSERVING, 60, True),
+        (an_operation(), a_node(), OBSERVING, 59.9, False),
+        (an_operation(), a_node(), a_policy(), 600, False),
+        (an_operation(), a_node(labels={}), OBSERVING, 600, False),
+        (BEFORE_DONE, HELD, OBSERVING, 600, False),
+        (an_operation(at_step="drain"), HELD, OBSERVING, 600, False),
+        (apply(an_operation(), Wait("The server is away."), now=at(1))[0], a_node(), OBSERVING, 60, True),
+    ],
+)
+def test_what_is_only_observed_ends_as_noted_after_a_set_time(
+    operation: Operation, node: NodeView, policy: Policy, minutes: float, noted: bool
+) -> None:
+    told = stops(operation, node, policy=policy, now=at(minutes))
+    expected = Interruption(
+        Result.NOTED, "Noted: observed for 1 h in mode observe, nothing was touched.", clean_up=False
+    )
+    assert told == (expected if noted else None)
+
+
+def test_a_human_uncordons_while_the_drain_waits_and_a_later_fault_opens_a_new_operation() -> None:
+    draining = remembering(an_operation(at_step="drain"), asked="uid-train-0")
+    told = stops(draining, UNCORDONED, now=at(11))
+    assert isinstance(told, Interruption)
+    stopped, _ = give_back(draining, told.result, actor="sickbay", reason=told.reason, now=at(11))
+    assert [step.step for step in stopped.plan if not step.over] == ["release"]
+    over, _ = apply(stopped, Done("Handed back."), now=at(11))
+    assert (over.state, over.result) == (State.FINISHED, Result.CANCELLED)
+    assert stops(an_operation(a_fault(at=at(40))), a_node(), now=at(40)) is None

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.facts import NodeView
+from app.domain.marks import (
+    ANNOTATION,
+    HELD_ANNOTATIONS,
+    HELD_LABELS,
+    STATE_LABEL,
+    Mark,
+    cordon_patch,
+    read_mark,
+    release_patch,
+)
+from tests.building import a_node, cordoned, patched
+
+values = st.sampled_from(["true", "false", "", "somebody's"])
+names = st.sampled_from(["team", "nvidia.com/gpu.product", "x/y"])
+some_annotations = st.dictionaries(names | st.sampled_from(list(HELD_ANNOTATIONS)), values)
+some_labels = st.dictionaries(names | st.sampled_from(list(HELD_LABELS)), values)
+nodes = st.builds(
+    lambda annotations, labels, unschedulable, boot_id: a_node(
+        annotations=annotations, labels=labels, unschedulable=unschedulable, boot_id=boot_id
+    ),
+    some_annotations,
+    some_labels,
+    st.booleans(),
+    st.sampled_from(["b-111", ""]),
+)
+
+
+def mark_on(node: NodeView) -> Mark:
+    mark = read_mark(node)
+    assert mark is not None
+    return mark
+
+
+def released(node: NodeView) -> NodeView:
+    return patched(node, release_patch(node, mark_on(node)))
+
+
+@given(nodes)
+def test_a_node_is_given_back_exactly_as_it_was(before: NodeView) -> None:
+    assert released(cordoned(before)) == before
+
+
+@given(nodes, st.integers(1, 4))
+def test_a_cordon_that_is_repeated_after_a_crash_does_not_remember_itself(before: NodeView, times: int) -> None:
+    node = before
+    for _ in range(times):
+        node = cordoned(node)
+    assert released(node) == before
+
+
+@given(nodes)
+def test_a_later_operation_that_finds_an_old_mark_remembers_what_came_before_both(before: NodeView) -> None:
+    node = cordoned(cordoned(before, "op-1"), "op-2")
+    assert mark_on(node).operation == "op-2"
+    assert released(node) == before
+
+
+@given(nodes)
+def test_the_node_is_cordoned_and_protected_while_it_is_held(before: NodeView) -> None:
+    node = cordoned(before)
+    assert node.unschedulable
+    assert HELD_ANNOTATIONS.items() <= dict(node.annotations).items()
+    assert HELD_LABELS.items() <= dict(node.labels).items()
+    assert node.labels[STATE_LABEL] == "repair"
+
+
+@given(nodes, st.sampled_from([*HELD_ANNOTATIONS, *HELD_LABELS]), st.none() | st.just("somebody's"))
+def test_what_somebody_changed_or_took_away_meanwhile_stays_theirs(before: NodeView, key: str, now: str | None) -> None:
+    part = "annotations" if key in HELD_ANNOTATIONS else "labels"
+    held = cordoned(before)
+    changed = patched(held, {"metadata": {part: {key: now}}})
+    after = released(changed)
+    assert getattr(after, part).get(key) == now
+    assert {name: value for name, value in getattr(after, part).items() if name != key} == {
+        name: value for name, value in getattr(before, part).items() if name != key
+    }
+
+
+def test_a_persons_uncordon_is_not_undone_and_a_persons_cordon_not_taken() -> None:
+    uncordoned = replace(cordoned(), unschedulable=False)
+    assert "spec" not in release_patch(uncordoned, mark_on(uncordoned))
+    theirs = cordoned(a_node(unschedulable=True))
+    assert "spec" not in release_patch(theirs, mark_on(theirs))
+    assert released(theirs).unschedulable
+
+
+def test_the_mark_tells_operation_boot_and_what_was_before() -> None:
+    key = next(iter(HELD_LABELS))
+    mark = mark_on(cordoned(a_node(unschedulable=True, labels={key: "false"})))
+    assert (mark.operation, mark.boot_id, mark.was_unschedulable) == ("op-1", "b-111", True)
+    assert mark.was_labels == {key: "false"}
+    assert set(mark.was_annotations.values()) == {None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "op-1",
+        "[]",
+        "null",
+        "7",
+        "{}",
+        '{"id": "op-1", "boot_id": "b"}',
+        '{"id": "op-1", "boot_id": "b", "was": null}',
+        '{"id": "op-1", "boot_id": "b", "was": {"unschedulable": false, "annotations": [], "labels": {}}}',
+        "[" * 100_000,
+        "9" * 10_000,
+    ],
+)
+def test_an_annotation_that_cannot_be_read_is_no_mark_and_no_accident(text: str) -> None:
+    assert read_mark(a_node(annotations={ANNOTATION: text})) is None
+
+
+def test_a_node_without_the_annotation_has_no_mark() -> None:
+    assert read_mark(a_node()) is None
+
+
+def test_an_annotation_cannot_make_a_release_write_other_keys() -> None:
+    was = {"unschedulable": False, "annotations": {"evil": "1"}, "labels": {"evil": "1"}}
+    forged = json.dumps({"id": "op-1", "boot_id": "b", "was": was})
+    node = a_node(annotations={ANNOTATION: forged}, unschedulable=True)
+    metadata = release_patch(node, mark_on(node))["metadata"]
+    assert metadata == {"annotations": {ANNOTATION: None}, "labels": {STATE_LABEL: None}}
+
+
+def test_the_patch_names_nothing_but_our_keys() -> None:
+    body = cordon_patch(a_node(labels={"team": "x"}, annotations={"owner": "y"}), "op-1")
+    assert set(body) == {"metadata", "spec"}
+    assert set(body["metadata"]["annotations"]) == {ANNOTATION, *HELD_ANNOTATIONS}
+    assert set(body["metadata"]["labels"]) == {STATE_LABEL, *HELD_LABELS}
