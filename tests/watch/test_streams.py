@@ -141,7 +141,7 @@ def test_a_watch_whose_history_is_gone_lists_again_and_misses_nothing(cluster: C
 
 
 def watchers() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("watch-")]
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("sickbay-watch-")]
 
 
 def test_stopping_ends_every_thread_at_once(client: Client) -> None:

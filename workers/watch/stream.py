@@ -56,7 +56,7 @@ class Stream(Generic[T]):
         self._stopping = threading.Event()
         self._version: str | None = None
         self._heard: float | None = None
-        self._thread = threading.Thread(target=self._run, name=f"watch-{name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"sickbay-watch-{name}", daemon=True)
 
     def start(self) -> None:
         """Begins."""

@@ -44,7 +44,7 @@ class Streams:
         self._node_jobs = Stream("node-jobs", feeds.node_jobs, self._node_job_changed, lambda _: None, self._pace)
         self._changed = threading.Event()
         self._stopping = threading.Event()
-        self._teller = threading.Thread(target=self._tell, name="watch-inventory", daemon=True)
+        self._teller = threading.Thread(target=self._tell, name="sickbay-watch-inventory", daemon=True)
 
     def start(self) -> None:
         """Begins; returns at once."""
