@@ -21,15 +21,16 @@ from app.settings import Settings
 from app.store import Store
 from app.store import connect as connect_store
 from app.xid_file import load_xids
-from workers.adapters.kubernetes.client import Client
 from workers.adapters.kubernetes.client import connect as connect_cluster
 from workers.adapters.kubernetes.node_jobs import KubernetesNodeJobs
 from workers.adapters.kubernetes.nodes import KubernetesNodes
 from workers.adapters.kubernetes.places import KubernetesPlaces
 from workers.adapters.kubernetes.pods import KubernetesPods
+from workers.adapters.kubernetes.watching import feeds
 from workers.engine import Engine
 from workers.ports import Ports
 from workers.steps import STEPS
+from workers.watch.seen import Feeds
 
 XIDS = Path(__file__).parents[1] / "config" / "xids.yaml"
 
@@ -43,8 +44,8 @@ class Wiring:
     redis: Redis
     queues: WorkQueues
     intake: Intake
-    cluster: Client
     ports: Ports
+    feeds: Feeds
     engine: Engine
     clock: Callable[[], datetime]
 
@@ -76,8 +77,8 @@ def wire(settings: Settings) -> Wiring:
         redis=redis,
         queues=WorkQueues(redis),
         intake=Intake(store, policy, load_xids(XIDS)),
-        cluster=cluster,
         ports=ports,
+        feeds=feeds(cluster, policy.node_jobs.namespace),
         engine=Engine(store=store, ports=ports, policy=policy, steps=STEPS, owner=owner, clock=utc_now),
         clock=utc_now,
     )

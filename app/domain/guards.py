@@ -43,16 +43,17 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A limit on nodes, and which nodes use it up now."""
+    """A limit on nodes, which nodes use it up now, and which of them hold a place that Sickbay gave them."""
 
     name: str
     limit: int
     users: frozenset[str]
+    holders: frozenset[str] = frozenset()
 
     def full_for(self, node: str) -> str | None:
-        """The sentence why this node has no place, None when it has one."""
+        """The sentence why this node has no place, None when it has one, or holds one since before others came."""
         others = self.users - {node}
-        if len(others) < self.limit:
+        if node in self.holders or len(others) < self.limit:
             return None
         shown = ", ".join(sorted(others)[:5]) + (", …" if len(others) > 5 else "")
         return f"{len(others)} of {self.limit} {self.name} are in use ({shown})."

@@ -37,7 +37,7 @@ class Places:
         reserved = self.reservations()
         out: dict[str, str] = self._link.ask("HGETALL", KEYS["out"])
         return tuple(
-            Budget(name, limit, reserved.get(name, frozenset()) | _out(name, out))
+            Budget(name, limit, reserved.get(name, frozenset()) | _out(name, out), reserved.get(name, frozenset()))
             for name, limit in names_and_limits.items()
         )
 

@@ -56,6 +56,16 @@ def test_asking_again_for_a_place_one_has_is_granted(store: Store) -> None:
     committed(store, mine, places={"disruptions": 1})
 
 
+def test_whoever_holds_a_place_keeps_it_when_others_fill_the_budget(store: Store) -> None:
+    """Else full houses would hold each other for ever, each waiting for the others' places."""
+    mine = committed(store, operation("op-1", "gpu-001"), places={"disruptions": 2})
+    write_inventory(store, "gpu-002", "gpu-003")
+    (budget,) = store.operations.budgets({"disruptions": 2})
+    assert budget.full_for("gpu-001") is None
+    assert budget.full_for("gpu-004")
+    committed(store, mine, places={"disruptions": 2})
+
+
 def test_without_a_place_in_the_last_budget_none_is_taken_in_the_first(store: Store) -> None:
     committed(store, operation("op-1", "gpu-001"), places={"disruptions of pool train": 1})
     asked = change(operation("op-2", "gpu-002"), places={"disruptions": 5, "disruptions of pool train": 1})
@@ -96,7 +106,9 @@ def test_a_node_that_is_out_does_not_stand_in_its_own_way(store: Store) -> None:
 def test_a_node_with_a_place_that_is_also_out_counts_once(store: Store) -> None:
     committed(store, operation("op-1", "gpu-001"), places={"disruptions": 2})
     write_inventory(store, not_ready=("gpu-001",))
-    assert store.operations.budgets({"disruptions": 2}) == (Budget("disruptions", 2, frozenset({"gpu-001"})),)
+    assert store.operations.budgets({"disruptions": 2}) == (
+        Budget("disruptions", 2, frozenset({"gpu-001"}), frozenset({"gpu-001"})),
+    )
     committed(store, operation("op-2", "gpu-002"), places={"disruptions": 2})
 
 

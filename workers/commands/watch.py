@@ -52,12 +52,12 @@ def command() -> None:
         signal.signal(number, lambda *_: ended.set())
     wiring = of_this_process()
     watching = Watching(wiring)
-    streams = Streams(wiring.cluster, on_nudge=watching.nudge, on_inventory=watching.write_inventory)
+    streams = Streams(wiring.feeds, on_nudge=watching.nudge, on_inventory=watching.write_inventory)
     streams.start()
     try:
         with Heartbeat(wiring.store, "watch", wiring.engine.owner):
             log.info("watch started", owner=wiring.engine.owner)
-            watching.run(ended)
+            watching.run(ended, streams)
     finally:
         streams.stop()
 
@@ -82,16 +82,17 @@ class Watching:
         pools = {node.name: pool.name for node in nodes if (pool := policy.pool_of(node.labels)) is not None}
         ours = frozenset(node.name for node in nodes if read_mark(node) is not None)
         try:
-            self._wiring.store.inventory.write(
-                nodes, pools=pools, exporter_pods=exporter_pods, ours=ours, at=self._wiring.clock()
-            )
+            self._wiring.store.inventory.write(nodes, pools, exporter_pods, ours, at=self._wiring.clock())
         except StoreUnavailable as error:
             log.warning("inventory not written", error=str(error))
 
-    def run(self, ended: threading.Event) -> None:
-        """Until told to end: nudges at once, what is due once a second, alerts that still wait for a place."""
+    def run(self, ended: threading.Event, streams: Streams) -> None:
+        """Until told to end: nudges at once, what is due once a second, alerts that still wait for a place.
+
+        It also returns when a stream has died of an error of our own: a new process begins afresh.
+        """
         ticks = 0
-        while not ended.wait(TICK):
+        while streams.alive and not ended.wait(TICK):
             try:
                 self._wiring.queues.advance(self._take_nudged())
                 if ticks % DUE_EVERY == 0:

@@ -51,7 +51,7 @@ class _Worker(SimpleWorker):
     def request_stop(self, signum: int, frame: FrameType | None) -> None:
         """RQ's handler of SIGTERM and SIGINT."""
         type(self).asked_to_stop = True
-        super().request_stop(signum, frame)
+        super().request_stop(signum, frame)  # type: ignore[no-untyped-call]  # RQ's is not annotated
 
 
 def _work(connection: redis.Redis) -> bool:

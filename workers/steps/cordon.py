@@ -32,9 +32,7 @@ class Cordon:
         """Marked and unschedulable is done, unless it was unschedulable before us and nobody approved."""
         mark = read_mark(facts)
         if mark is None and ANNOTATION in facts.annotations:
-            text = (
-                f"{facts.name} carries an annotation {ANNOTATION} that cannot be read: what was before is unknown."
-            )
+            text = f"{facts.name} carries an annotation {ANNOTATION} that cannot be read: what was before is unknown."
             return NeedsHuman(f"{text} Nothing is done until somebody has taken it away.")
         if mark is None or mark.operation != operation.id or not facts.unschedulable:
             patch = PatchNode(

@@ -36,16 +36,21 @@ if claim then
 end
 if request.finished or (request.drop_claim_of and request.drop_claim_of == owner) then owner, claimed_until = '', '0' end
 
--- A place is a field "node|budget" (no node's name holds a bar); nodes that are out by other hands use up the budgets of disruptions.
+-- A place is a field "node|budget" (no node's name holds a bar); nodes that are out by other hands use up the budgets of
+-- disruptions. Whoever holds a place keeps it when others fill the budget: else full houses would hold each other.
 local reserved = (request.finished or #request.places > 0) and redis.call('HGETALL', K.places) or {}
 for _, budget in ipairs(request.places) do
-  local users, count = {}, 0
+  local users, count, held = {}, 0, false
   local function add(name)
     if name ~= node and not users[name] then users[name], count = true, count + 1 end
   end
   for i = 1, #reserved, 2 do
     local bar = string.find(reserved[i], '|', 1, true)
-    if string.sub(reserved[i], bar + 1) == budget.name then add(string.sub(reserved[i], 1, bar - 1)) end
+    if string.sub(reserved[i], bar + 1) == budget.name then
+      local holder = string.sub(reserved[i], 1, bar - 1)
+      held = held or holder == node
+      add(holder)
+    end
   end
   if budget.counts_out then
     local out = redis.call('HGETALL', K.out)
@@ -53,7 +58,7 @@ for _, budget in ipairs(request.places) do
       if not budget.pool or budget.pool == out[i + 1] then add(out[i]) end
     end
   end
-  if count >= budget.limit then
+  if count >= budget.limit and not held then
     local answer = {'no place', budget.name, budget.limit}
     for name in pairs(users) do answer[#answer + 1] = name end
     return answer

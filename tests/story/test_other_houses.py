@@ -1,0 +1,71 @@
+"""Stories that need a house of their own: observe mode, no inventory yet, and processes that die."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.story.house import House, a_house, an_alert, eventually
+
+
+def test_observe_changes_no_object_and_says_what_it_would_have_done(tmp_path: Path) -> None:
+    with a_house(tmp_path, environ={"SICKBAY_MODE": "observe"}) as house:
+        before = {name: house.node(name)["metadata"]["uid"] for name in house.cluster.nodes}
+        house.post(an_alert("gpu-a02", xid=79))
+        operation = house.until("gpu-a02", state="held")
+        assert "would cordon gpu-a02" in operation["reason"]
+        assert "reboot" in operation["reason"]
+        assert not house.writes()
+        assert before == {name: house.node(name)["metadata"]["uid"] for name in house.cluster.nodes}
+
+
+def test_an_alert_that_comes_before_the_first_inventory_is_not_lost(tmp_path: Path) -> None:
+    with a_house(tmp_path) as house:
+        house.sickbay.children["watch"].kill()
+        _forget_inventory(house)
+        answer = house.post(an_alert("gpu-a02", xid=79))
+        assert answer["pending"] == 1
+        operation = house.until("gpu-a02")
+        assert house.node("gpu-a02")["spec"]["unschedulable"]
+        house.sickbay.start_one("watch")
+        assert house.until("gpu-a02", state="finished")["id"] == operation["id"]
+
+
+def test_killed_workers_a_second_worker_and_a_restarted_valkey_change_nothing(tmp_path: Path) -> None:
+    with a_house(tmp_path, workers=2) as house:
+        nodes = ["gpu-a01", "gpu-a02", "gpu-a03", "gpu-a04"]
+        for node in nodes:
+            house.post(an_alert(node, xid=79))
+        deaths = 0
+        while deaths < 10:
+            moved = _versions(house, nodes)
+            eventually(
+                lambda seen=moved: _versions(house, nodes) != seen or _all_over(house, nodes), lambda: "stuck", 90
+            )  # type: ignore[misc]
+            name = f"worker-{deaths % 2 + 1}"
+            house.sickbay.children[name].kill()
+            house.sickbay.start_one(name)
+            deaths += 1
+            if deaths == 5:
+                house.valkey.restart()
+        for node in nodes:
+            operation = house.until(node, state="finished", patience=200)
+            assert operation["result"] == "released", operation["timeline"]
+            assert len([act for act in house.writes(node=node) if act["verb"] == "patch"]) == 2
+            assert house.cluster.machines[node].boots == 2
+
+
+def _versions(house: House, nodes: list[str]) -> list[int]:
+    return [one["version"] if (one := house.operation(node)) else 0 for node in nodes]
+
+
+def _all_over(house: House, nodes: list[str]) -> bool:
+    return all((one := house.operation(node)) and one["state"] == "finished" for node in nodes)
+
+
+def _forget_inventory(house: House) -> None:
+    import redis
+
+    client = redis.Redis.from_url(house.valkey.url)
+    for key in client.scan_iter("sickbay:inventory*"):
+        client.delete(key)
+    client.close()

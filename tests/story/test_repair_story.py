@@ -1,0 +1,115 @@
+"""The main story and its bad turns over HTTP only: webhook in, API and cluster out, with the real processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.story.house import House, a_house, an_alert, eventually
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """One house for all of these; each test has nodes of its own."""
+    with a_house(Path(tmp_path_factory.mktemp("house")), nodes=9) as whole:
+        yield whole
+
+
+def test_a_gpu_off_the_bus_is_repaired_and_proven_while_the_training_goes_on_elsewhere(house: House) -> None:
+    node, boot_id = "gpu-a03", house.node("gpu-a03")["status"]["nodeInfo"]["bootID"]
+    house.strike("budget", blocked=True, node=node)
+    house.strike("faults", node=node, gpu=3, xid=79)
+    blocked = house.until(node, state="waiting", words="serve/vllm-chat")
+    assert [step["step"] for step in blocked["plan"] if step["state"] == "done"] == ["cordon", "evidence"]
+    assert house.node(node)["spec"]["unschedulable"]
+    house.strike("budget", blocked=False)
+    operation = house.until(node, state="finished")
+    assert operation["result"] == "released"
+    assert [(step["step"], step["state"]) for step in operation["plan"]] == [
+        (step, "done") for step in ("cordon", "evidence", "drain", "reboot", "diagnose", "benchmark", "release")
+    ]
+    first, *_ = house.writes()
+    assert (first["verb"], first["resource"], first["name"]) == ("patch", "nodes", node)
+    after = house.node(node)
+    assert after["status"]["nodeInfo"]["bootID"] != boot_id
+    assert not after["spec"].get("unschedulable")
+    assert not [key for key in (*after["metadata"]["annotations"], *after["metadata"]["labels"]) if "sickbay/" in key]
+    evictions = [act for act in house.writes() if act["subresource"] == "eviction"]
+    assert sorted(act["name"].rpartition("-")[0].partition("-")[0] for act in evictions) == ["llama", "vllm"]
+    state = house.cluster.routes.extra["/simulator/"].__self__.state()  # type: ignore[attr-defined]
+    assert state["checkpoints"], "the training run was not given the time to save a checkpoint"
+    training = next(pod for pod in state["pods"] if pod["name"].startswith("llama-ft"))
+    assert training["node"] != node
+    gpu = operation["faults"][0]["gpu"]
+    assert house.get(f"gpus/{gpu['serial']}")["history"][0]["code"] == "xid-79"
+
+
+@pytest.mark.parametrize(
+    ("node", "behaviours", "words"),
+    [
+        ("gpu-a04", {"diagnosis": "fail"}, "memory"),
+        ("gpu-a05", {"diagnosis": "skip"}, "inconclusive"),
+        ("gpu-a06", {"diagnosis": "garbage"}, "inconclusive"),
+        ("gpu-a07", {"bandwidth": "slow"}, "GB/s"),
+        ("gpu-a08", {"reboot": "same-boot"}, "no new boot id"),
+        ("gpu-a09", {"reboot": "gpu-missing"}, "7 of 8 GPUs"),
+    ],
+)
+def test_what_is_not_proven_is_not_released(house: House, node: str, behaviours: dict[str, str], words: str) -> None:
+    house.strike("behaviours", node=node, gpu=2, **behaviours)
+    house.strike("faults", node=node, gpu=2, xid=79)
+    operation = house.until(node, state="needs-human")
+    assert words in operation["reason"]
+    assert house.node(node)["spec"]["unschedulable"]
+    house.strike("alerts/resolve")
+    eventually(lambda: "resolved" in str(house.operation(node)), lambda: f"{node}: the resolved alert left no trace")
+    assert house.operation(node)["state"] == "needs-human"  # type: ignore[index]
+    assert house.node(node)["spec"]["unschedulable"]
+    house.order(operation["id"], "cancel", "the hardware team has it")
+    assert house.until(node, state="finished")["result"] == "cancelled"
+
+
+def test_a_persons_uncordon_stops_everything_at_once(house: House) -> None:
+    node = "gpu-a01"
+    house.strike("budget", blocked=True, node=node)
+    house.strike("faults", node=node, gpu=1, xid=79)
+    house.until(node, state="waiting")
+    house.strike("cordon", node=node, unschedulable=False)
+    operation = house.until(node, state="finished")
+    house.strike("budget", blocked=False)
+    assert operation["result"] == "cancelled"
+    assert "uncordoned by a person" in str(operation["timeline"])
+    metadata = house.node(node)["metadata"]
+    assert not [key for key in (*metadata.get("annotations", {}), *metadata["labels"]) if "sickbay/" in key]
+    assert not [act for act in house.writes() if "reboot" in act["name"] and node in str(act)]
+
+
+def test_doubt_touches_nothing(house: House) -> None:
+    before = len(house.writes())
+    answer = house.post(
+        an_alert("gpu-a02", xid=31),
+        an_alert("gpu-a02", xid=999),
+        an_alert("gpu-z99", xid=79),
+        an_alert("gpu-a02", cluster="other"),
+        an_alert("gpu-a02", cluster=""),
+        {"labels": "no object"},
+    )
+    decisions = [alert["decision"] for alert in answer["alerts"]]
+    assert decisions == ["note", "note", "pending", "ignore", "refuse", "refuse"]
+    eventually(
+        lambda: any(one["decision"] == "note" and "gpu-z99" in one["reason"] for one in house.get("alerts")["alerts"]),
+        lambda: f"the unknown node was not noted: {house.get('alerts')}",
+    )
+    assert len(house.writes()) == before
+    assert house.operation("gpu-a02") is None
+
+
+def test_the_same_alert_from_two_alertmanagers_counts_once(house: House) -> None:
+    alert = an_alert("gpu-a02", xid=79)
+    first, second = house.post(alert), house.post(alert)
+    assert (first["accepted"], second["duplicates"]) == (1, 1)
+    operation = house.until("gpu-a02", state="finished")
+    assert operation["result"] == "released"
+    assert len([act for act in house.writes(node="gpu-a02") if act["verb"] == "patch"]) == 2
