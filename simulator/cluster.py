@@ -134,7 +134,13 @@ class Cluster:
     clock_tick = threading.Event()  # never set: a pause that needs no sleep
 
     def stop(self) -> None:
-        """Ends every thread and removes the kubeconfig."""
+        """Ends every thread and removes the kubeconfig, whatever of it was started."""
+        try:
+            self._stop()
+        finally:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _stop(self) -> None:
         for party in self._parties:
             if isinstance(party, _LogsOnly):
                 party.stop()
@@ -146,7 +152,6 @@ class Cluster:
         self.view.stop()
         self.api.close()
         self.person.close()
-        shutil.rmtree(self._directory, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self

@@ -7,6 +7,7 @@ POST /simulator/behaviours           {"node", "reboot"?, "diagnosis"?, "bandwidt
 POST /simulator/budget               {"blocked", "node"?}: the inference replicas off that node are not ready
 POST /simulator/cordon               {"node", "unschedulable"}: as a person with kubectl
 POST /simulator/reboot               {"node"}: as if somebody pressed the button
+POST /simulator/register             {"node"}: its kubelet starts again; a deleted node gets another uid
 POST /simulator/alerts/resolve       every Xid alert is over, as far as Alertmanager knows
 POST /simulator/webhook              {"url", "token_file"?}: where alerts go
 POST /simulator/compact              forget the watch history: every earlier watch gets 410
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from simulator import hardware
 from simulator.actors.pod_status import is_ready
+from simulator.actors.view import key_of
 from simulator.api.routes import Answer, Request, decoded
 from simulator.api.statuses import Refused, bad_request, method_not_allowed, no_such_path
 from simulator.api.store import encode
@@ -50,6 +52,7 @@ class Control:
             "budget": self._budget,
             "cordon": self._cordon,
             "reboot": self._reboot,
+            "register": self._register,
             "alerts/resolve": self._resolve,
             "webhook": self._webhook,
             "compact": self._compact,
@@ -85,7 +88,11 @@ class Control:
         return {
             "clock": {"speed": cluster.clock.speed, "simulated_s": round(cluster.clock.simulated(), 1)},
             "nodes": [self._node(machine) for machine in cluster.machines.values()],
-            "pods": [_pod(pod) for pod in pods if pod["metadata"]["namespace"] not in ("gpu-operator", "kube-system")],
+            "pods": [
+                _pod(pod) | {"says": cluster.kubelet.last_line(key_of(pod))}
+                for pod in pods
+                if pod["metadata"]["namespace"] not in ("gpu-operator", "kube-system")
+            ],
             "checkpoints": cluster.kubelet.storage.checkpoints,
             "budgets": [_budget(one) for one in cluster.view.all("poddisruptionbudgets")],
             "alerts": cluster.alerting.shown(),
@@ -145,6 +152,10 @@ class Control:
 
     def _reboot(self, given: Object) -> Object:
         self._cluster.node_keeper.reboot(self._machine(given).name)
+        return {}
+
+    def _register(self, given: Object) -> Object:
+        self._cluster.node_keeper.register((self._machine(given).name,))
         return {}
 
     def _resolve(self, _given: Object) -> Object:

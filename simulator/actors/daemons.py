@@ -25,7 +25,7 @@ TOLERATIONS: list[Object] = [
 
 
 class DaemonSets(Party):
-    """Keeps one pod on each node that is wanted; a pod that has failed is replaced."""
+    """Keeps one pod on each node that is wanted; one that failed is replaced, one on a node no longer chosen goes."""
 
     def __init__(self, api: ApiClient, view: ClusterView) -> None:
         self._api = api
@@ -62,20 +62,26 @@ class DaemonSets(Party):
         for node in self._view.all("nodes"):
             name = node["metadata"]["name"]
             taints = [one for one in node["spec"].get("taints") or [] if one["effect"] != "PreferNoSchedule"]
-            if not selects(template, node) or not all(tolerates(tolerations, taint) for taint in taints):
-                continue
-            wanted += 1
             pod = there.get(name)
-            if pod is None and name not in waiting:
+            untolerated = [taint["effect"] for taint in taints if not tolerates(tolerations, taint)]
+            chosen = selects(template, node)
+            if not chosen or "NoExecute" in untolerated:
+                self._delete(pod)
+            elif pod is None and not untolerated and name not in waiting:
                 waiting.add(name)
                 self._make_pod(daemons, name, tolerations)
-            elif pod is not None and is_over(pod) and "deletionTimestamp" not in pod["metadata"]:
-                self._api.delete("pods", *key_of(pod), preconditions={"uid": pod["metadata"]["uid"]})
+            elif pod is not None and is_over(pod):
+                self._delete(pod)
+            wanted += chosen and not untolerated
         ready = sum(map(is_ready, there.values()))
         counted = {"currentNumberScheduled": len(there), "desiredNumberScheduled": wanted, "numberReady": ready}
         known = daemons.get("status") or {}
         if {part: known.get(part) for part in counted} != counted:
             self._api.patch("daemonsets", *key, {"status": counted}, status=True)
+
+    def _delete(self, pod: Object | None) -> None:
+        if pod is not None and "deletionTimestamp" not in pod["metadata"]:
+            self._api.delete("pods", *key_of(pod), preconditions={"uid": pod["metadata"]["uid"]})
 
     def _make_pod(self, daemons: Object, node: str, tolerations: list[Object]) -> None:
         template = daemons["spec"]["template"]

@@ -1,4 +1,4 @@
-"""The garbage collector: what is owned goes with its owner, unless the owner was deleted with policy Orphan."""
+"""The garbage collectors: what is owned goes with its owner (unless orphaned), and pods go with their node."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ class GarbageCollector(Party):
         self.actor = Actor("garbage-collector", self._look)
         for resource in _OWNERS:
             view.listen(resource, self._on_owner(resource))
+        view.listen("nodes", self._on_node)
+
+    def _on_node(self, event: str, _before: Object | None, node: Object) -> None:
+        if event == "DELETED":
+            self.actor.add(("nodes", key_of(node), node["metadata"]["uid"]))
 
     def _on_owner(self, resource: str) -> Any:
         def tell(event: str, _before: Object | None, owner: Object) -> None:
@@ -30,8 +35,18 @@ class GarbageCollector(Party):
 
         return tell
 
+    def _forget_node(self, name: str) -> None:
+        """The pods of a node that is gone can tell nobody that they have ended."""
+        if self._view.get("nodes", ("", name)) is None:
+            for pod in self._view.pods_on(name):
+                uid = {"uid": pod["metadata"]["uid"]}
+                self._api.delete("pods", *key_of(pod), gracePeriodSeconds=0, preconditions=uid)
+
     def _look(self, what: tuple[str, Key, str]) -> None:
         resource, key, uid = what
+        if resource == "nodes":
+            self._forget_node(key[1])
+            return
         owner = self._view.get(resource, key)
         finalizers = (owner["metadata"].get("finalizers") or []) if owner else []
         owned = [(kind, one) for kind in _OWNED for one in self._view.all(kind) if controller_of(one).get("uid") == uid]

@@ -254,6 +254,12 @@ class Kubelet:
         change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
         self._api.patch("pods", *key_of(pod), change, status=True)
 
+    def last_line(self, key: Key) -> str:
+        """The last line of a pod's log, for a live view; empty where there is none."""
+        code, text = self._read_log(*key)
+        lines = text.splitlines() if code == 200 else []
+        return lines[-1][:200] if lines else ""
+
     def _read_log(self, namespace: str, name: str) -> tuple[int, str]:
         run = self._runs.get((namespace, name))
         if run is None or run.state == "starting":

@@ -43,10 +43,11 @@ class Nodes(Party):
         """The machine was told to reboot: it goes down soon, and comes up as its behaviour says."""
         self.actor.add(("down", name), self._clock.real(self._clock.durations.reboot_down))
 
-    def register(self) -> None:
-        """Creates the nodes that are not there yet."""
+    def register(self, names: tuple[str, ...] = ()) -> None:
+        """Creates the nodes (all, or those named) that are not there yet, as a kubelet does when it starts."""
         port = self._kubelet.logs.port
-        for name, machine in self._machines.items():
+        for name in names or tuple(self._machines):
+            machine = self._machines[name]
             if machine.gpus:
                 wanted = node(name, boot_id=machine.boot_id, gpus=len(machine.gpus), kubelet_port=port)
             else:
@@ -71,6 +72,7 @@ class Nodes(Party):
         found = conditions(ready=False, at=now())
         found[-1]["message"] = "node is shutting down"
         self._api.patch("nodes", "", name, {"status": {"conditions": found}}, status=True)
+        self._say(name, "Normal", "NodeNotReady", f"Node {name} status is now: NodeNotReady")
         machine.shut_down()
         self._kubelet.lose_power(name)
         self.actor.add(("up", name), self._clock.real(self._clock.durations.reboot))
@@ -79,6 +81,7 @@ class Nodes(Party):
         if not machine.boot():
             return
         self._report(name, machine)
+        self._say(name, "Warning", "Rebooted", f"Node {name} has been rebooted, boot id: {machine.boot_id}")
         self._kubelet.look_at_node(name)
 
     def _report(self, name: str, machine: Machine) -> None:
@@ -101,5 +104,29 @@ class Nodes(Party):
             on_bus = str(len(machine.seen())) if machine.boots > 1 else str(GPUS)
             if (status.get("capacity") or {}).get(GPU) != on_bus:
                 change["capacity"] = {GPU: on_bus}
+            self._relabel(name, known, on_bus)
         if change:
             self._api.patch("nodes", "", name, {"status": change}, status=True)
+
+    def _relabel(self, name: str, known: Object, gpus: str) -> None:
+        """GPU feature discovery counts what it finds: a GPU that is missing after a boot leaves the label too."""
+        if (known["metadata"].get("labels") or {}).get("nvidia.com/gpu.count", gpus) != gpus:
+            self._api.patch("nodes", "", name, {"metadata": {"labels": {"nvidia.com/gpu.count": gpus}}})
+
+    def _say(self, name: str, kind: str, reason: str, message: str) -> None:
+        """An Event about the node, as the kubelet writes it: the uid of the object is the node's name."""
+        at = now()
+        event = {
+            "metadata": {"generateName": f"{name}.", "namespace": "default"},
+            "involvedObject": {"kind": "Node", "name": name, "uid": name},
+            "type": kind,
+            "reason": reason,
+            "message": message,
+            "source": {"component": "kubelet", "host": name},
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "count": 1,
+            "reportingComponent": "kubelet",
+            "reportingInstance": name,
+        }
+        self._api.create("events", "default", event)

@@ -7,12 +7,14 @@ from collections import deque
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 KEPT = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """One request; `at` is the wall clock in seconds, `verb` as Kubernetes names it, `sent` the body of a write."""
+    """One request; `at` is the wall clock in seconds, `verb` as Kubernetes names it, `sent` its body."""
 
     number: int
     at: float
@@ -24,7 +26,7 @@ class Act:
     namespace: str
     name: str
     code: int
-    sent: Any = None
+    sent: bytes
 
 
 class Audit:
@@ -46,10 +48,23 @@ class Audit:
         with self._lock:
             acts = list(self._acts)
         return [
-            asdict(act)
+            {**asdict(act), "name": act.name or _name(sent), "sent": sent}
             for act in acts
+            for sent in (_decoded(act.sent),)
             if act.number > after
             and (not user or act.user == user)
             and (not resource or act.resource == resource)
-            and (not name or act.name == name)
+            and (not name or name in (act.name, _name(sent)))
         ]
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body) if body else None
+    except msgspec.DecodeError:
+        return body.decode(errors="replace")
+
+
+def _name(sent: Any) -> str:
+    """The name of an object that was created: its path does not have it."""
+    return str((sent.get("metadata") or {}).get("name") or "") if isinstance(sent, dict) else ""

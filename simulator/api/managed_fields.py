@@ -9,55 +9,66 @@ from __future__ import annotations
 from typing import Any
 
 Object = dict[str, Any]
-_TRACKED = ("labels", "annotations")
+Path = tuple[str, ...]
+_TRACKED: tuple[Path, ...] = (("spec",), ("metadata", "labels"), ("metadata", "annotations"))
 
 
 def managed(old: Object, new: Object, manager: str, at: str, api_version: str) -> list[Object]:
     """The managedFields of `new` after `manager` wrote it in the place of `old`."""
-    before, after = _leaves(old), _leaves(new)
-    changed = {path for path, value in after.items() if before.get(path) != value}
+    changed, gone = _differences(old, new)
     entries = []
-    owned: set[tuple[str, ...]] = set(changed)
+    owned: Object = {}
     for entry in old["metadata"].get("managedFields") or []:
-        paths = {path for path in _paths(entry["fieldsV1"]) if path in after and path not in changed}
+        fields = entry["fieldsV1"]
+        for path in gone if entry["manager"] == manager else gone + changed:
+            fields = _without(fields, path)
         if entry["manager"] == manager:
-            owned |= paths
-        elif paths:
-            entries.append({**entry, "fieldsV1": _tree(paths)})
+            owned = fields
+        elif fields:
+            entries.append({**entry, "fieldsV1": fields})
+    for path in changed:
+        owned = _with(owned, path)
     if owned:
-        entries.append(
-            {
-                "manager": manager,
-                "operation": "Update",
-                "apiVersion": api_version,
-                "time": at,
-                "fieldsType": "FieldsV1",
-                "fieldsV1": _tree(owned),
-            }
-        )
+        about = {"manager": manager, "operation": "Update", "apiVersion": api_version, "time": at}
+        entries.append({**about, "fieldsType": "FieldsV1", "fieldsV1": owned})
     return entries
 
 
-def _leaves(an_object: Object) -> dict[tuple[str, ...], Any]:
-    found: dict[tuple[str, ...], Any] = {("spec", key): value for key, value in (an_object.get("spec") or {}).items()}
+def _differences(old: Object, new: Object) -> tuple[list[Path], list[Path]]:
+    """The paths whose values are new or other, and those that are gone."""
+    changed: list[Path] = []
+    gone: list[Path] = []
     for part in _TRACKED:
-        for key, value in (an_object["metadata"].get(part) or {}).items():
-            found["metadata", part, key] = value
+        before, after = _at(old, part), _at(new, part)
+        if before is after:
+            continue
+        changed += [(*part, key) for key, value in after.items() if key not in before or before[key] != value]
+        gone += [(*part, key) for key in before if key not in after]
+    return changed, gone
+
+
+def _at(an_object: Object, part: Path) -> Object:
+    found = an_object
+    for step in part:
+        found = found.get(step) or _NOTHING
     return found
 
 
-def _tree(paths: set[tuple[str, ...]]) -> Object:
-    tree: Object = {}
-    for path in sorted(paths):
-        branch = tree
-        for step in path:
-            branch = branch.setdefault(f"f:{step}", {})
-    return tree
+def _with(tree: Object, path: Path) -> Object:
+    if not path:
+        return tree
+    step = f"f:{path[0]}"
+    return {**tree, step: _with(tree.get(step) or {}, path[1:])}
 
 
-def _paths(tree: Object, above: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
-    found: set[tuple[str, ...]] = set()
-    for key, branch in tree.items():
-        path = (*above, key.removeprefix("f:"))
-        found |= _paths(branch, path) if branch else {path}
-    return found
+def _without(tree: Object, path: Path) -> Object:
+    step = f"f:{path[0]}"
+    if step not in tree:
+        return tree
+    branch = _without(tree[step], path[1:]) if len(path) > 1 else {}
+    if branch:
+        return {**tree, step: branch}
+    return {key: value for key, value in tree.items() if key != step}
+
+
+_NOTHING: Object = {}

@@ -191,11 +191,6 @@ class Routes:
 
     def _note(self, request: Request, target: Target, user: str, code: int) -> None:
         verb = {"POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}.get(request.method, "get")
-        try:
-            sent = decoded(request.body) if request.body else None
-        except Refused:
-            sent = None
-        name = target.name or ((sent.get("metadata") or {}).get("name", "") if isinstance(sent, dict) else "")
         self.audit.note(
             at=time.time(),
             user=user,
@@ -204,9 +199,9 @@ class Routes:
             resource=target.kind.plural,
             subresource=target.subresource,
             namespace=target.namespace,
-            name=name,
+            name=target.name,
             code=code,
-            sent=sent,
+            sent=request.body,
         )
 
 

@@ -223,3 +223,51 @@ def test_a_machine_that_never_comes_back_is_unknown_and_its_pods_logs_are_gone(m
     keys = {one.key for one in eventually(lambda: moving.core.read_node("gpu-a02").spec.taints)}
     assert keys <= {"node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"}
     assert moving.cluster.machines["gpu-a02"].up is False
+
+
+def test_a_fallen_gpu_kills_the_program_that_uses_it(moving: Kubernetes) -> None:
+    moving.core.create_namespaced_pod("default", objects.pod("user", node="gpu-a04", gpus=8))
+    eventually(lambda: moving.core.read_namespaced_pod("user", "default").status.phase == "Running")
+    moving.control("faults", node="gpu-a04", gpu=2, xid=79)
+
+    def waiting() -> Any:
+        return moving.core.read_namespaced_pod("user", "default").status.container_statuses[0].state.waiting
+
+    assert eventually(waiting).reason == "CrashLoopBackOff"
+    moving.core.delete_namespaced_pod("user", "default")
+    moving.control("reboot", node="gpu-a04")
+    eventually(lambda: ready(moving, "gpu-a04") != "True")
+    eventually(lambda: ready(moving, "gpu-a04") == "True")
+
+
+def test_a_gpu_that_is_missing_after_a_boot_is_missing_everywhere(moving: Kubernetes) -> None:
+    moving.control("behaviours", node="gpu-a04", reboot="gpu-missing", gpu=2)
+    moving.control("reboot", node="gpu-a04")
+    eventually(lambda: moving.core.read_node("gpu-a04").status.capacity["nvidia.com/gpu"] == "7")
+    eventually(lambda: moving.core.read_node("gpu-a04").metadata.labels["nvidia.com/gpu.count"] == "7")
+    events = moving.core.list_namespaced_event("default", field_selector="reason=Rebooted").items
+    boot_id = moving.core.read_node("gpu-a04").status.node_info.boot_id
+    assert any(boot_id in event.message for event in events)
+    healed(moving, "gpu-a04")
+
+
+def test_an_operand_leaves_a_node_whose_deploy_label_is_false_and_comes_back(moving: Kubernetes) -> None:
+    def exporters() -> list[Any]:
+        found = moving.core.list_namespaced_pod("gpu-operator", label_selector="app=nvidia-dcgm-exporter").items
+        return [one for one in found if one.spec.node_name == "gpu-a01"]
+
+    label = "nvidia.com/gpu.deploy.dcgm-exporter"
+    assert len(exporters()) == 1
+    moving.patch("/api/v1/nodes/gpu-a01", json.dumps({"metadata": {"labels": {label: "false"}}}))
+    eventually(lambda: not exporters())
+    moving.patch("/api/v1/nodes/gpu-a01", json.dumps({"metadata": {"labels": {label: "true"}}}))
+    eventually(lambda: exporters() and exporters()[0].status.phase == "Running")
+
+
+def test_a_node_that_was_deleted_comes_back_as_another(moving: Kubernetes) -> None:
+    before = moving.core.read_node("gpu-a02").metadata.uid
+    moving.core.delete_node("gpu-a02")
+    query = {"field_selector": "spec.nodeName=gpu-a02"}
+    eventually(lambda: not moving.core.list_pod_for_all_namespaces(**query).items)
+    moving.control("register", node="gpu-a02")
+    assert moving.core.read_node("gpu-a02").metadata.uid != before
