@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from app.domain.faults import Fault, Gpu
-from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
+from app.domain.outcomes import Act, Done, NeedsHuman, Outcome, Wait
 from app.domain.plans import PLANS, repair
 from app.domain.plans.planned import PlannedStep, StepState
 from app.domain.timeline import SICKBAY, Entry, sentence
@@ -187,9 +187,8 @@ def apply(operation: Operation, outcome: Outcome, *, now: datetime) -> Changed:
         case Done(reason, memo, _):
             step = replace(step, state=StepState.DONE, finished_at=now, reason=reason, memo={**step.memo, **memo})
             return _go_on(_with(operation, step), Entry(now, SICKBAY, reason), now)
-        case Failed(reason, _):
-            step = replace(step, state=StepState.FAILED, finished_at=now, reason=reason)
-            return _next_rung(_with(operation, step), Entry(now, SICKBAY, reason), now)
+    step = replace(step, state=StepState.FAILED, finished_at=now, reason=outcome.reason)
+    return _next_rung(_with(operation, step), Entry(now, SICKBAY, outcome.reason), now)
 
 
 def note(operation: Operation, memo: Mapping[str, str]) -> Operation:
