@@ -123,11 +123,11 @@ def an_operation(
     return replace(opened, **fields)
 
 
-def remembering(operation: Operation, state: StepState = StepState.RUNNING, **memo: str) -> Operation:
+def remembering(operation: Operation, **memo: str) -> Operation:
     """The operation whose current step was begun at OPENED and remembers this."""
     place = next(place for place, step in enumerate(operation.plan) if not step.over)
     step = operation.plan[place]
-    begun = replace(step, state=state, attempt=1, started_at=OPENED, memo={**step.memo, **memo})
+    begun = replace(step, state=StepState.RUNNING, attempt=1, started_at=OPENED, memo={**step.memo, **memo})
     return replace(operation, plan=(*operation.plan[:place], begun, *operation.plan[place + 1 :]))
 
 

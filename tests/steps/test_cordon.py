@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.domain.effects import PatchNode
+from app.domain.facts import NodeView
+from app.domain.marks import ANNOTATION, read_mark, release_patch
+from app.domain.operations import Operation
+from app.domain.outcomes import Act, Done, NeedsHuman, Outcome
+from tests.building import a_node, a_policy, an_operation, at, cordoned, patched
+from workers.steps.cordon import FOREIGN_CORDON, Cordon
+
+
+def judged(node: NodeView, operation: Operation | None = None) -> Act | Outcome:
+    return Cordon().judge(operation or an_operation(), node, a_policy(), at(1))
+
+
+def acted(node: NodeView, operation: Operation | None = None) -> NodeView:
+    """The node after the one patch that the judgement asks for."""
+    act = judged(node, operation)
+    assert isinstance(act, Act)
+    (patch,) = act.effects
+    assert isinstance(patch, PatchNode)
+    assert (patch.uid, patch.resource_version) == (node.uid, node.resource_version)
+    return patched(node, dict(patch.body))
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        a_node(),
+        a_node(unschedulable=True),
+        cordoned(operation="op-0"),
+        replace(cordoned(), unschedulable=False),
+    ],
+)
+def test_a_node_that_is_not_held_by_this_operation_is_cordoned_in_one_patch(node: NodeView) -> None:
+    after = acted(node)
+    mark = read_mark(after)
+    assert after.unschedulable
+    assert mark is not None
+    assert mark.operation == "op-1"
+
+
+def test_a_cordon_that_is_seen_is_done() -> None:
+    assert judged(cordoned()) == Done("Cordoned gpu-a01, 1 min after the operation opened.")
+
+
+def test_a_persons_cordon_is_asked_about_before_anything_is_evicted() -> None:
+    node = acted(a_node(unschedulable=True))
+    told = judged(node)
+    assert isinstance(told, NeedsHuman)
+    assert told.asks == FOREIGN_CORDON
+    assert told.reason == (
+        "gpu-a01 was cordoned by somebody before Sickbay: nothing is evicted before a person approves."
+    )
+
+
+def test_after_approval_it_goes_on_and_the_node_is_handed_back_to_whoever_cordoned_it() -> None:
+    node = acted(a_node(unschedulable=True))
+    assert isinstance(judged(node, an_operation(approvals=(FOREIGN_CORDON,))), Done)
+    mark = read_mark(node)
+    assert mark is not None
+    assert patched(node, release_patch(node, mark)) == a_node(unschedulable=True)
+
+
+def test_a_worker_that_died_right_after_the_patch_does_not_take_its_own_cordon_for_a_persons() -> None:
+    node = acted(a_node())
+    assert isinstance(judged(node), Done)
+    other = acted(node, an_operation(id="op-2"))
+    mark = read_mark(other)
+    assert mark is not None
+    assert not mark.was_unschedulable
+
+
+def test_an_annotation_that_cannot_be_read_is_neither_overwritten_nor_guessed_at() -> None:
+    told = judged(a_node(annotations={ANNOTATION: '{"v": 9}'}, unschedulable=True))
+    assert isinstance(told, NeedsHuman)
+    assert "cannot be read" in told.reason
+    assert told.asks == ""

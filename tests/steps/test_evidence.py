@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from app.domain.facts import NodeView, PodView
+from app.domain.outcomes import Done
+from tests.building import a_node, a_pod, a_policy, an_operation, at
+from workers.steps.evidence import GPU_COUNT_LABEL, Evidence, Seen
+
+
+def noted(node: NodeView, *pods: PodView) -> Done:
+    told = Evidence().judge(an_operation(at_step="evidence"), Seen(node, pods), a_policy(), at(1))
+    assert isinstance(told, Done)
+    return told
+
+
+def test_boot_gpus_and_pods_are_noted_before_anything_is_changed() -> None:
+    told = noted(a_node(gpu_allocatable=7), a_pod(), a_pod("dcgm", controller_kind="DaemonSet"))
+    assert told.reason == "Evidence noted: 7 of 8 GPUs allocatable, 1 pod at work (ml/train-0), Ready."
+    assert told.memo == {"gpus": "8", "boot_id": "b-111", "pods": "ml/train-0"}
+
+
+def test_an_idle_node_that_is_down_is_evidence_too() -> None:
+    told = noted(a_node(ready=False, boot_id="", gpu_allocatable=0))
+    assert told.reason == "Evidence noted: 0 of 8 GPUs allocatable, 0 pods at work, not Ready."
+
+
+def test_many_pods_are_noted_by_the_first_few() -> None:
+    told = noted(a_node(), *(a_pod(f"p{number}") for number in range(300)))
+    assert "300 pods at work (ml/p0, ml/p1, " in told.reason
+    assert told.reason.endswith("ml/p7, …), Ready.")
+    assert len(told.memo["pods"]) < 200
+
+
+@pytest.mark.parametrize(
+    ("capacity", "label", "gpus"),
+    [(8, None, "8"), (7, "8", "8"), (8, "7", "8"), (0, "8", "8"), (8, "eight", "8"), (0, None, "0")],
+)
+def test_a_lost_gpu_does_not_lower_what_the_node_must_have_again(capacity: int, label: str | None, gpus: str) -> None:
+    labels = {GPU_COUNT_LABEL: label} if label else {}
+    assert noted(a_node(gpu_capacity=capacity, labels=labels)).memo["gpus"] == gpus

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from app.domain.effects import PatchNode, RemoveNodeJob
+from app.domain.facts import NodeJobView, NodeView
+from app.domain.marks import ANNOTATION
+from app.domain.operations import Operation, Result, give_back, join
+from app.domain.outcomes import Act, Done, NeedsHuman, Outcome, Wait
+from tests.building import a_fault, a_gpu, a_job, a_node, a_policy, an_operation, at, cordoned, patched, remembering
+from workers.steps.release import Held, Release
+
+PROVEN = an_operation(at_step="release")
+RUNNING = a_job("op-1-4-diagnose-1")
+LATER = a_fault("xid-74", gpu=a_gpu(1, None, "GPU-0101"), at=at(20))
+
+
+def with_later_fault(operation: Operation) -> Operation:
+    joined = join(operation, LATER, ladder=("reboot",), now=at(20))
+    assert joined is not None
+    return joined[0]
+
+
+def ordered(operation: Operation = PROVEN) -> Operation:
+    given, _ = give_back(operation, Result.CANCELLED, actor="ann", reason="Enough.", now=at(21))
+    return given
+
+
+def judged(
+    node: NodeView, *running: NodeJobView, operation: Operation = PROVEN, now: datetime | None = None
+) -> Act | Outcome:
+    return Release().judge(operation, Held(node, running), a_policy(), now or at(30))
+
+
+def test_a_proven_node_is_given_back_as_it_was_in_one_patch() -> None:
+    told = judged(cordoned())
+    assert isinstance(told, Act)
+    (patch,) = told.effects
+    assert isinstance(patch, PatchNode)
+    assert (patch.uid, patch.resource_version) == ("uid-1", "7")
+    assert patched(cordoned(), dict(patch.body)) == a_node()
+    assert told.reason == "Gives gpu-a01 back."
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        (a_node(), "Released: gpu-a01 takes work again after 30 min."),
+        (
+            a_node(unschedulable=True),
+            "Handed back after 30 min; gpu-a01 stays cordoned, as somebody else wants it.",
+        ),
+        (
+            cordoned(operation="op-2"),
+            "Handed back after 30 min; gpu-a01 stays cordoned, as somebody else wants it.",
+        ),
+        (
+            patched(cordoned(), {"metadata": {"annotations": {ANNOTATION: None}}}),
+            "Handed back after 30 min; gpu-a01 stays cordoned, as somebody else wants it.",
+        ),
+    ],
+)
+def test_a_node_without_our_mark_is_given_back_already(node: NodeView, reason: str) -> None:
+    assert judged(node) == Done(reason)
+
+
+def test_what_still_runs_for_us_is_ended_first_and_once() -> None:
+    told = judged(cordoned(), RUNNING)
+    assert told == Act(
+        (RemoveNodeJob(key="op-1-4-diagnose-1/remove", name="op-1-4-diagnose-1"),),
+        "Ends op-1-4-diagnose-1 first.",
+        {"told": "op-1-4-diagnose-1"},
+    )
+    waiting = remembering(PROVEN, told="op-1-4-diagnose-1")
+    assert isinstance(judged(cordoned(), RUNNING, operation=waiting, now=at(1)), Wait)
+    another = a_job("op-1-5-benchmark-1")
+    assert isinstance(judged(cordoned(), RUNNING, another, operation=waiting, now=at(1)), Act)
+
+
+def test_a_node_job_that_never_ends_is_brought_before_a_person() -> None:
+    waiting = remembering(PROVEN, told="op-1-4-diagnose-1")
+    told = judged(cordoned(), RUNNING, operation=waiting, now=at(10))
+    assert isinstance(told, NeedsHuman)
+    assert told.reason == ("op-1-4-diagnose-1 was told to end and still runs on the node. Delete it, then retry.")
+
+
+def test_what_runs_for_us_is_ended_also_when_somebody_took_our_mark() -> None:
+    told = judged(a_node(unschedulable=True), RUNNING, operation=ordered())
+    assert isinstance(told, Act)
+
+
+@pytest.mark.parametrize("back", [LATER, a_fault(at=at(20))])
+def test_a_fault_after_the_repair_keeps_the_node(back: object) -> None:
+    joined = join(PROVEN, back, ladder=("reboot",), now=at(20))  # type: ignore[arg-type]  # the table's column
+    assert joined is not None
+    told = judged(cordoned(), operation=joined[0])
+    assert isinstance(told, NeedsHuman)
+    assert told.reason.startswith("gpu-a01 stays cordoned: after the repair came xid-")
+
+
+def test_a_persons_order_releases_also_with_a_fault_after_the_repair() -> None:
+    told = judged(cordoned(), operation=ordered(with_later_fault(PROVEN)))
+    assert isinstance(told, Act)
+    assert isinstance(told.effects[0], PatchNode)
+
+
+def test_a_node_that_a_person_uncordoned_keeps_its_state_and_loses_our_marks() -> None:
+    node = replace(cordoned(), unschedulable=False)
+    told = judged(node, operation=ordered())
+    assert isinstance(told, Act)
+    (patch,) = told.effects
+    assert isinstance(patch, PatchNode)
+    assert "spec" not in patch.body
+    assert patched(node, dict(patch.body)) == a_node()
