@@ -9,41 +9,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from simulator.actors import pod_status
 from simulator.actors.actor import Actor
 from simulator.actors.client import ApiClient
 from simulator.actors.kubelet_logs import LogServer
+from simulator.actors.kubelet_runs import Run
 from simulator.actors.view import ClusterView, Key, key_of
 from simulator.clock import Clock
 from simulator.hardware import Machine
 from simulator.objects import address_of
-from simulator.programs import Program, Storage, program_of
+from simulator.programs import Storage, program_of
 
 Object = dict[str, Any]
 _KILLED = False  # to a program: it had no time to stop as it wanted
 BACKOFF_S = 10.0  # until a container that crashed is started again, at first
-
-
-@dataclass(slots=True)
-class Run:
-    """One pod on one machine. `at` is when (time.monotonic) the present state has run its time."""
-
-    key: Key
-    uid: str
-    node: str
-    program: Program
-    gpus: tuple[int, ...]
-    state: Literal["starting", "running", "stopping", "backoff", "over"]
-    at: float
-    began: float = 0.0
-    started: str = ""
-    restarts: int = 0
-    ready: bool = False
-    printed: list[str] = field(default_factory=list)
-    whole: bool = False  # its grace lets it stop as it wants
 
 
 class Kubelet:
@@ -88,7 +69,7 @@ class Kubelet:
         """Every program on the machine ends without a signal; the pods stay as the API server last saw them."""
         for run in self.runs_on(node):
             if run.state in ("running", "stopping"):
-                run.program.stopped(self._ran_s(run), _KILLED)
+                run.program.stopped(run.ran_s(self._clock.speed), _KILLED)
             if run.state != "over":
                 run.state, run.restarts = "backoff", run.restarts + 1
                 run.at = time.monotonic()
@@ -192,20 +173,20 @@ class Kubelet:
         self._wait_until_ready(run)
 
     def _wait_until_ready(self, run: Run) -> None:
-        left = run.program.ready_s - self._ran_s(run)
+        left = run.program.ready_s - run.ran_s(self._clock.speed)
         if not run.ready and left > 0:
             self.actor.add(run.key, self._clock.real(left))
 
     def _passes(self, pod: Object, run: Run) -> bool:
         app = (pod["metadata"].get("labels") or {}).get("app", "")
         spared = self.unready.get((run.key[0], app))
-        return self._ran_s(run) >= run.program.ready_s and (spared is None or spared == run.node)
+        return run.ran_s(self._clock.speed) >= run.program.ready_s and (spared is None or spared == run.node)
 
     def _end(self, pod: Object, run: Run) -> None:
         text, code = run.program.ends()
         run.printed.append(text)
         if pod["spec"].get("restartPolicy") == "Always":
-            run.program.stopped(self._ran_s(run), _KILLED)
+            run.program.stopped(run.ran_s(self._clock.speed), _KILLED)
             run.state, run.restarts = "backoff", run.restarts + 1
             run.at = time.monotonic() + self._clock.real(BACKOFF_S)
             self._write(pod, pod_status.waiting(pod, "CrashLoopBackOff", run.restarts))
@@ -230,7 +211,7 @@ class Kubelet:
             if now < run.at:
                 self.actor.add(run.key, run.at - now)
                 return
-            run.program.stopped(self._ran_s(run), run.whole)
+            run.program.stopped(run.ran_s(self._clock.speed), run.whole)
         if run is not None:
             run.state = "over"
         uid = {"uid": pod["metadata"]["uid"]}
@@ -240,10 +221,7 @@ class Kubelet:
         with self._lock:
             self._runs.pop(run.key, None)
         if run.state == "running":
-            run.program.stopped(self._ran_s(run), _KILLED)
-
-    def _ran_s(self, run: Run) -> float:
-        return (time.monotonic() - run.began) * self._clock.speed
+            run.program.stopped(run.ran_s(self._clock.speed), _KILLED)
 
     def _write_running(self, pod: Object, run: Run) -> None:
         host = address_of(run.node)
@@ -266,5 +244,4 @@ class Kubelet:
             return 400, f'container "main" in pod "{name}" is waiting to start: ContainerCreating'
         if not self.machines[run.node].up:
             return 0, ""
-        lines = run.program.prints(self._ran_s(run)) if run.began else []
-        return 200, "".join(line if line.endswith("\n") or not line else line + "\n" for line in [*lines, *run.printed])
+        return 200, run.log(self._clock.speed)

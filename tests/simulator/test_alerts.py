@@ -11,6 +11,8 @@ import pytest
 
 from simulator import cluster
 from simulator.actors.alert_bodies import fingerprint_of
+from simulator.actors.alert_delivery import pause_after
+from simulator.clock import Clock
 from simulator.cluster import Cluster
 from tests.simulator.conftest import eventually
 
@@ -168,6 +170,14 @@ def test_an_alert_that_is_called_off_stays_off_while_the_gauge_still_shows_it(
     watchdogs = len(receiver.bodies)
     eventually(lambda: len(receiver.bodies) > watchdogs + 2)
     assert len(receiver.xids("first notification")) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "tries", "pause_s"),
+    [(0, 1, 0.5), (503, 1, 0.5), (503, 3, 1.125), (500, 99, 60.0), (400, 1, 5.0), (401, 4, 5.0), (429, 1, 5.0)],
+)
+def test_only_a_5xx_or_silence_is_tried_again_soon(code: int, tries: int, pause_s: float) -> None:
+    assert pause_after(code, tries, Clock(speed=60)) == pause_s
 
 
 def test_the_watchdog_keeps_coming(alerted: Cluster, receiver: Receiver) -> None:

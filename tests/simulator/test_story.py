@@ -78,6 +78,16 @@ def test_the_training_pod_saves_a_checkpoint_within_its_grace_and_goes_on_elsewh
     moving.control("cordon", node=before.spec.node_name, unschedulable=False)
 
 
+def test_a_grace_that_is_too_short_for_the_checkpoint_loses_it(moving: Kubernetes) -> None:
+    labels = {"app": "llama-ft"}
+    pod = objects.pod("hasty", node="gpu-a04", labels=labels, terminationGracePeriodSeconds=30)
+    moving.core.create_namespaced_pod("default", pod)
+    eventually(lambda: _is_running(moving.core.read_namespaced_pod("hasty", "default")))
+    moving.core.delete_namespaced_pod("hasty", "default")
+    eventually(lambda: not moving.core.list_namespaced_pod("default", field_selector="metadata.name=hasty").items)
+    assert "default/hasty" not in moving.cluster.kubelet.storage.checkpoints
+
+
 def _is_running(pod: Any) -> bool:
     return bool(pod.status.phase == "Running")
 

@@ -57,6 +57,12 @@ def test_any_other_kind_of_patch_is_415_with_a_status(still: Kubernetes, content
     assert (answer.json()["kind"], answer.json()["reason"]) == ("Status", "UnsupportedMediaType")
 
 
+def test_a_patch_of_the_status_that_changes_nothing_writes_nothing(still: Kubernetes) -> None:
+    first = still.patch(f"{NODE}/status", '{"status":{"phase":"x"}}').json()
+    second = still.patch(f"{NODE}/status", '{"status":{"phase":"x"}}').json()
+    assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+
+
 def test_a_plain_patch_cannot_change_the_status(still: Kubernetes) -> None:
     still.patch(NODE, '{"status":{"nodeInfo":{"bootID":"forged"}}}')
     assert still.core.read_node("gpu-a01").status.node_info.boot_id != "forged"
