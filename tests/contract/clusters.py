@@ -43,8 +43,8 @@ class ClusterUnderTest(Protocol):
     def add_pod(self, name: str, *, labels: dict[str, str] | None = None, grace: int = 30) -> str:
         """A running pod of a controller on NODE, in namespace default; its uid."""
 
-    def set_budget(self, name: str, labels: dict[str, str], *, blocked: bool) -> None:
-        """A budget in namespace default that lets none of these pods go, or one of them."""
+    def set_budget(self, name: str, labels: dict[str, str], *, needed: int, healthy: int) -> None:
+        """A budget in namespace default, by which `needed` of the `healthy` pods that are there have to stay."""
 
     def behave(self, **behaviours: str) -> None:
         """How NODE's machine answers the next node job."""
@@ -75,8 +75,8 @@ class Fake:
     def add_pod(self, name: str, *, labels: dict[str, str] | None = None, grace: int = 30) -> str:
         return self.cluster.add_pod(NODE, name, labels=labels or {}, grace=grace, ends_after=5).uid
 
-    def set_budget(self, name: str, labels: dict[str, str], *, blocked: bool) -> None:
-        self.cluster.set_budget(f"default/{name}", labels, allowed=0 if blocked else 1)
+    def set_budget(self, name: str, labels: dict[str, str], *, needed: int, healthy: int) -> None:
+        self.cluster.set_budget(f"default/{name}", labels, allowed=healthy - needed, needed=needed)
 
     def behave(self, **behaviours: str) -> None:
         for what, how in behaviours.items():
@@ -118,21 +118,22 @@ class Simulated:
         self.until(lambda: any(one.uid == uid and one.phase == "Running" for one in self.pods.on_node(NODE)))
         return uid
 
-    def set_budget(self, name: str, labels: dict[str, str], *, blocked: bool) -> None:
-        limit = {"minAvailable": 1 if blocked else 0}
+    def set_budget(self, name: str, labels: dict[str, str], *, needed: int, healthy: int) -> None:
+        limit = {"minAvailable": needed}
         api = self.cluster.api
         if name in self._budgets:
             api.patch("poddisruptionbudgets", "default", name, {"spec": limit})
         else:
             api.create("poddisruptionbudgets", "default", objects.budget(name, "default", labels, **limit))
             self._budgets.add(name)
-        self.until(lambda: self._counted(name, allowed=0 if blocked else 1))
+        self.until(lambda: self._counted(name, needed, healthy))
 
-    def _counted(self, name: str, *, allowed: int) -> bool:
+    def _counted(self, name: str, needed: int, healthy: int) -> bool:
         budget: dict[str, Any] = self.cluster.api.get("poddisruptionbudgets", "default", name)
         status = budget.get("status") or {}
-        current = status.get("observedGeneration") == budget["metadata"].get("generation")
-        return current and status.get("currentHealthy") == 1 and status.get("disruptionsAllowed") == allowed
+        if status.get("observedGeneration") != budget["metadata"].get("generation"):
+            return False
+        return (status.get("currentHealthy"), status.get("disruptionsAllowed")) == (healthy, healthy - needed)
 
     def behave(self, **behaviours: str) -> None:
         for what, how in behaviours.items():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.contract.clusters import NODE, ClusterUnderTest, pod_named
+import pytest
+
+from app.errors import PermanentPortError
+from tests.contract.clusters import NODE, ClusterUnderTest, Simulated, pod_named
 
 WEB = {"app": "web"}
 
@@ -58,7 +61,7 @@ def test_another_pod_of_the_same_name_is_left_alone(cluster: ClusterUnderTest) -
 
 def test_a_budget_refuses_with_its_name_until_it_is_free(cluster: ClusterUnderTest) -> None:
     uid = cluster.add_pod("web-1", labels=WEB)
-    cluster.set_budget("web", WEB, blocked=True)
+    cluster.set_budget("web", WEB, needed=1, healthy=1)
 
     refusal = cluster.pods.evict("default", "web-1", uid)
 
@@ -71,8 +74,26 @@ def test_a_budget_refuses_with_its_name_until_it_is_free(cluster: ClusterUnderTe
     assert pod is not None
     assert pod.deleted_at is None
 
-    cluster.set_budget("web", WEB, blocked=False)
+    cluster.set_budget("web", WEB, needed=0, healthy=1)
     assert cluster.pods.evict("default", "web-1", uid) is None
+
+
+def test_two_evictions_cannot_both_take_the_last_place_of_a_budget(cluster: ClusterUnderTest) -> None:
+    first = cluster.add_pod("web-1", labels=WEB, grace=600)
+    second = cluster.add_pod("web-2", labels=WEB, grace=600)
+    cluster.set_budget("web", WEB, needed=1, healthy=2)
+
+    assert cluster.pods.evict("default", "web-1", first) is None
+    assert cluster.pods.evict("default", "web-2", second) is not None
+
+
+def test_a_pod_under_two_budgets_can_never_be_evicted(simulated: Simulated) -> None:
+    uid = simulated.add_pod("web-1", labels=WEB)
+    for budget in ("one", "other"):
+        simulated.set_budget(budget, WEB, needed=0, healthy=1)
+
+    with pytest.raises(PermanentPortError, match="default/web-1 is under more than one"):
+        simulated.pods.evict("default", "web-1", uid)
 
 
 def test_the_inventory_knows_nodes_by_all_their_names_and_where_exporters_run(cluster: ClusterUnderTest) -> None:

@@ -67,7 +67,6 @@ class Client:
 
     def __init__(self, configuration: Any) -> None:
         configuration.connection_pool_maxsize = CONNECTIONS
-        configuration.retries = False
         self._configuration = configuration
         self._pool: urllib3.PoolManager = kubernetes.client.ApiClient(configuration).rest_client.pool_manager
 

@@ -187,7 +187,7 @@ class KubernetesFeed(Generic[T]):
             self._stopping = True
             if self._open is not None:
                 with suppress(ValueError, RuntimeError, OSError):  # it ended by itself meanwhile
-                    pass
+                    self._open.shutdown()
 
     def _keep(self, response: urllib3.BaseHTTPResponse) -> bool:
         with self._lock:
