@@ -52,7 +52,7 @@ class Child:
         """SIGKILL, as the out-of-memory killer would."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
-        self._keeper.communicate()
+        self.stop()
 
     def stop(self) -> None:
         """SIGTERM, and waits for its end."""

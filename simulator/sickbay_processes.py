@@ -53,10 +53,14 @@ class SickbayProcesses:
         return f"{self.url}/webhook/alertmanager"
 
     def start(self) -> Self:
-        """Starts them all, and returns when web says that nothing is missing."""
-        for name in ("web", "watch", *(f"worker-{number}" for number in range(1, self.workers + 1))):
-            self.start_one(name)
-        self.wait_ready()
+        """Starts them all, and returns when web says that nothing is missing. What did not get ready is ended again."""
+        try:
+            for name in ("web", "watch", *(f"worker-{number}" for number in range(1, self.workers + 1))):
+                self.start_one(name)
+            self.wait_ready()
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def start_one(self, name: str) -> Child:

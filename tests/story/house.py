@@ -39,7 +39,7 @@ class House:
 
     def post(self, *alerts: Object, status: str = "firing") -> Object:
         """Posts these alerts as Alertmanager would; what Sickbay answers."""
-        body = {"version": "4", "status": status, "receiver": "sickbay", "alerts": list(alerts)}
+        body: Object = {"version": "4", "status": status, "receiver": "sickbay", "alerts": list(alerts)}
         body |= {"groupLabels": {}, "commonLabels": {}, "commonAnnotations": {}, "groupKey": "{}", "truncatedAlerts": 0}
         token = self.sickbay.webhook_token_file.read_text().strip()
         headers = {"Authorization": f"Bearer {token}"}
@@ -78,6 +78,10 @@ class House:
         eventually(there, lambda: f"{node} is not {state} {words!r}: {_told(seen)}", patience)
         assert seen is not None
         return seen
+
+    def cluster_state(self) -> Object:
+        """Machines, pods and checkpoints, as the simulator tells them."""
+        return dict(requests.get(f"{self.cluster.url}/simulator/state", timeout=10).json())
 
     def node(self, name: str) -> Object:
         """The Node object."""

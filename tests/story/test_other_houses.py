@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import redis
+
 from tests.story.house import House, a_house, an_alert, eventually
 
 
@@ -63,8 +65,6 @@ def _all_over(house: House, nodes: list[str]) -> bool:
 
 
 def _forget_inventory(house: House) -> None:
-    import redis
-
     client = redis.Redis.from_url(house.valkey.url)
     for key in client.scan_iter("sickbay:inventory*"):
         client.delete(key)
