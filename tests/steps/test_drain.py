@@ -140,7 +140,14 @@ def test_pods_that_come_back_for_ever_do_not_fill_the_memo() -> None:
     assert told.memo["asked"].count(",") == COUNTED_PODS - 1
 
 
-def test_many_pods_are_named_by_the_first_few() -> None:
-    told = judged(*(a_pod(f"p{number}") for number in range(9)))
+@pytest.mark.parametrize(
+    ("pods", "words"),
+    [
+        (5, "Evicts ml/p0, ml/p1, ml/p2, ml/p3, ml/p4."),
+        (9, "Evicts ml/p0, ml/p1, ml/p2, ml/p3, ml/p4 and 4 more."),
+    ],
+)
+def test_many_pods_are_named_by_the_first_few(pods: int, words: str) -> None:
+    told = judged(*(a_pod(f"p{number}") for number in range(pods)))
     assert isinstance(told, Act)
-    assert told.reason == "Evicts ml/p0, ml/p1, ml/p2, ml/p3, ml/p4 and 4 more."
+    assert told.reason == words

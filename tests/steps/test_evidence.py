@@ -30,6 +30,8 @@ def test_many_pods_are_noted_by_the_first_few() -> None:
     assert "300 pods at work (ml/p0, ml/p1, " in told.reason
     assert told.reason.endswith("ml/p7, …), Ready.")
     assert len(told.memo["pods"]) < 200
+    eight = noted(a_node(), *(a_pod(f"p{number}") for number in range(8)))
+    assert eight.reason.endswith("ml/p7), Ready.")
 
 
 @pytest.mark.parametrize(
