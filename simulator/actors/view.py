@@ -105,7 +105,9 @@ class ClusterView:
 
     def _list(self, resource: str) -> str:
         answer = self._api.list(resource)
-        found = {key_of(one): one for one in answer["items"]}
+        # Objects in a list do not say what they are; those of a watch do, and their readers rely on it.
+        of_kind = {"kind": answer["kind"].removesuffix("List"), "apiVersion": answer["apiVersion"]}
+        found = {key_of(one): {**of_kind, **one} for one in answer["items"]}
         for key, gone in list(self._objects[resource].items()):
             if key not in found:
                 self._take(resource, "DELETED", gone)

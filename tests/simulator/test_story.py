@@ -281,3 +281,26 @@ def test_a_node_that_was_deleted_comes_back_as_another(moving: Kubernetes) -> No
     eventually(lambda: not moving.core.list_pod_for_all_namespaces(**query).items)
     moving.control("register", node="gpu-a02")
     assert moving.core.read_node("gpu-a02").metadata.uid != before
+
+
+def test_the_actors_go_on_when_their_watches_end_and_their_history_is_gone(moving: Kubernetes) -> None:
+    moving.cluster.store.compact()
+    moving.cluster.store.end_watches()
+    condition, code, _ = run_on(moving, "gpu-a01", "after-all", ["true"])
+    assert (condition, code) == ("Complete", 0)
+
+
+def test_the_pods_of_a_job_deleted_with_orphan_stay(moving: Kubernetes) -> None:
+    run_on(moving, "gpu-a01", "parent", ["true"])
+    moving.batch.delete_namespaced_job("parent", NODE_JOBS, propagation_policy="Orphan")
+    eventually(lambda: "parent" not in [one.metadata.name for one in moving.batch.list_namespaced_job(NODE_JOBS).items])
+    left = moving.core.list_namespaced_pod(NODE_JOBS, label_selector="job-name=parent").items
+    assert [one.metadata.owner_references for one in left] == [None]
+
+
+def test_the_state_page_shows_machines_pods_and_budgets(moving: Kubernetes) -> None:
+    state = moving.http.get(f"{moving.cluster.url}/simulator/state", timeout=5).json()
+    assert [one["name"] for one in state["nodes"]] == ["gpu-a01", "gpu-a02", "gpu-a03", "gpu-a04", "control-1"]
+    trainer = next(one for one in state["pods"] if one["name"] == "llama-ft-0")
+    assert trainer["says"].startswith(("step", "resumed", "starting"))
+    assert state["budgets"][0]["name"] == "vllm-chat"

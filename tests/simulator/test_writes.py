@@ -144,3 +144,60 @@ def test_a_wrong_token_is_401(still: Kubernetes) -> None:
     still.http.headers["Authorization"] = "Bearer wrong"
     answer = still.patch(NODE, "{}")
     assert (answer.status_code, answer.json()["reason"]) == (401, "Unauthorized")
+
+
+def test_a_replacement_needs_the_current_version_when_it_names_one(still: Kubernetes) -> None:
+    node = still.http.get(still.cluster.url + NODE, timeout=5).json()
+    node["spec"]["unschedulable"] = True
+    assert still.http.put(still.cluster.url + NODE, json=node, timeout=5).json()["spec"]["unschedulable"] is True
+    assert still.http.put(still.cluster.url + NODE, json=node, timeout=5).status_code == 409
+
+
+def test_an_object_with_a_finalizer_stays_until_the_finalizer_is_taken_away(still: Kubernetes) -> None:
+    job = objects.node_job("look", "default", "gpu-a01", ["true"])
+    job["metadata"]["finalizers"] = ["example.org/wait"]
+    still.batch.create_namespaced_job("default", job)
+    still.batch.delete_namespaced_job("look", "default")
+    path = "/apis/batch/v1/namespaces/default/jobs/look"
+    assert still.http.get(still.cluster.url + path, timeout=5).json()["metadata"]["deletionTimestamp"]
+    still.patch(path, '{"metadata":{"finalizers":null}}')
+    assert still.http.get(still.cluster.url + path, timeout=5).status_code == 404
+
+
+def test_a_log_of_a_kubelet_that_does_not_answer_is_500(still: Kubernetes) -> None:
+    still.patch(f"{NODE}/status", '{"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":1}}}}')
+    still.core.create_namespaced_pod("default", objects.pod("one", node="gpu-a01"))
+    with pytest.raises(client.ApiException) as refused:
+        still.core.read_namespaced_pod_log("one", "default")
+    assert refused.value.status == 500
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("GET", "/api/v1/secrets", 404),
+        ("GET", "/apis/example.org/v1/things", 404),
+        ("GET", "/api/v1/pods/one", 404),
+        ("POST", "/api/v1/nodes/gpu-a01", 405),
+        ("POST", "/api/v1/nodes/gpu-a01/eviction", 405),
+        ("GET", "/simulator/nothing", 404),
+        ("GET", "/simulator/faults", 405),
+    ],
+)
+def test_what_is_not_served_is_said_in_a_status(still: Kubernetes, method: str, path: str, code: int) -> None:
+    answer = still.http.request(method, still.cluster.url + path, json={}, timeout=5)
+    assert (answer.status_code, answer.json()["kind"], answer.json()["code"]) == (code, "Status", code)
+
+
+@pytest.mark.parametrize(
+    ("what", "body"),
+    [
+        ("faults", {"node": "nowhere"}),
+        ("faults", {"node": "gpu-a01", "gpu": 8}),
+        ("behaviours", {"node": "gpu-a01", "diagnosis": "perhaps"}),
+    ],
+)
+def test_the_control_api_refuses_what_it_cannot_do(still: Kubernetes, what: str, body: dict[str, object]) -> None:
+    answer = still.http.post(f"{still.cluster.url}/simulator/{what}", json=body, timeout=5)
+    assert answer.status_code in (400, 404)
+    assert answer.json()["status"] == "Failure"
