@@ -65,7 +65,7 @@ class Scene:
 def _repair(stage: Stage) -> Iterator[None]:
     """Xid 79 on a node with a training run and an inference replica whose budget forbids its eviction for a while."""
     stage.strike("budget", {"blocked": True, "node": REPAIR_NODE})
-    stage.strike("faults", {"node": REPAIR_NODE, "gpu": 3, "xid": 79})
+    stage.strike("faults", {"node": REPAIR_NODE, "gpu": 6, "xid": 79})
     while not _is_blocked(stage.operation(REPAIR_NODE)):
         yield
     for _ in range(POLLS_WHILE_BLOCKED):
@@ -99,6 +99,6 @@ def _released_through_validation(stage: Stage) -> str | None:
 
 
 SCENES: dict[str, Scene] = {
-    "repair": Scene(REPAIR_NODE, "Xid 79: GPU 3 of gpu-a03 falls off the bus", _repair, _released_through_validation),
+    "repair": Scene(REPAIR_NODE, "Xid 79: GPU 6 of gpu-a03 falls off the bus", _repair, _released_through_validation),
 }
 """Name to scene, as `sickbay demo --scene` takes it."""

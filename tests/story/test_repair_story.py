@@ -20,7 +20,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 def test_a_gpu_off_the_bus_is_repaired_and_proven_while_the_training_goes_on_elsewhere(house: House) -> None:
     node, boot_id = "gpu-a03", house.node("gpu-a03")["status"]["nodeInfo"]["bootID"]
     house.strike("budget", blocked=True, node=node)
-    house.strike("faults", node=node, gpu=3, xid=79)
+    house.strike("faults", node=node, gpu=6, xid=79)
     blocked = house.until(node, state="waiting", words="serve/vllm-chat")
     assert [step["step"] for step in blocked["plan"] if step["state"] == "done"] == ["cordon", "evidence"]
     assert house.node(node)["spec"]["unschedulable"]
