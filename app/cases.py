@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from app.domain import timeline
 from app.domain.alerts import Alert
 from app.domain.history import HistoryRow, row_of
 from app.domain.placement import Inventory
@@ -82,5 +83,5 @@ class Case:
 
 def sentence(reason: str) -> str:
     """The reason with a capital and a full stop."""
-    text = reason.rstrip(".")
-    return f"{text[:1].upper()}{text[1:]}."
+    told = timeline.sentence(reason)
+    return f"{told[:1].upper()}{told[1:]}"

@@ -6,8 +6,9 @@ with version "1".
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import msgspec
 
@@ -52,17 +53,39 @@ def read_message(body: bytes) -> Message:
     An `alerts` of null is an empty list, as Go writes one.
     """
     try:
-        told = _decode_body(body)
+        told = _decode(body)
     except msgspec.ValidationError as error:
         at = "/alerts" if "alerts" in str(error) else ""
         raise NoMessageError(f"The body is no message of Alertmanager. {error}.", at) from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise NoMessageError("The body is not JSON.") from error
     if told.version not in VERSIONS:
         known = " or ".join(f'"{version}"' for version in VERSIONS)
         raise NoMessageError(f"The message's version must be {known}, not {told.version!r:.40}.", "/version")
     left_out = told.truncated if isinstance(told.truncated, int) and told.truncated > 0 else 0
     return Message(tuple(told.alerts or ()), left_out)
+
+
+def _decode(body: bytes) -> _Body:
+    try:
+        return _decode_body(body)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        # A text that is no Unicode in one alert makes the strict decoder give up on all. The lenient one keeps such
+        # texts, written as escapes, so that each alert is then judged by the strict one alone.
+        told = json.loads(body.decode("utf-8", "surrogateescape"), parse_constant=_no_number)
+        return msgspec.convert(_with_raw_alerts(told), _Body)
+
+
+def _with_raw_alerts(told: object) -> object:
+    if isinstance(told, dict) and isinstance(told.get("alerts"), list):
+        return {**told, "alerts": [msgspec.Raw(json.dumps(alert).encode()) for alert in told["alerts"]]}
+    return told
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
 
 
 def read_raw(alert: msgspec.Raw) -> object:

@@ -76,11 +76,20 @@ def answer(taken: Sequence[Taken]) -> dict[str, object]:
 
 def _message() -> Message:
     try:
-        return read_message(request.get_data(cache=False))
-    except RequestEntityTooLarge as error:
-        raise too_large(parts().body_limit) from error
+        return read_message(_body(parts().body_limit))
     except NoMessageError as error:
         raise Problem(400, str(error), pointer=error.pointer) from error
+
+
+def _body(limit: int) -> bytes:
+    """All of the body. A chunked one announces no length and is cut at the limit: one byte more tells that it was."""
+    try:
+        body = request.get_data(cache=False)
+    except RequestEntityTooLarge as error:
+        raise too_large(limit) from error
+    if request.content_length is None and len(body) >= limit and request.environ["wsgi.input"].read(1):
+        raise too_large(limit)
+    return body
 
 
 def _take_all(here: Parts, message: Message) -> list[Taken]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ import pytest
 from flask.testing import FlaskClient
 from rq import Queue
 from rq.serializers import JSONSerializer
-from werkzeug.test import TestResponse
 
 from app.domain.facts import NodeView
 from app.domain.policies import AlertNames, ClusterName, Mode, Policy, Pool
@@ -31,6 +30,7 @@ TOKEN = "webhook-token-one"
 API_TOKEN = "api-token-one"
 GPU_LABELS = {"nvidia.com/gpu.present": "true"}
 
+CATALOGUE = load_xids(ROOT / "config" / "xids.yaml")
 POLICY = Policy(
     cluster=ClusterName(name="test"),
     alerts=AlertNames(xid=("GpuXid*", "GPUXid*")),
@@ -61,19 +61,18 @@ class Web:
     clock: Clock
     tokens: Path
     api_tokens: Path
-    posted: list[TestResponse] = field(default_factory=list)
 
     @property
     def store(self) -> Store:
         return self.parts.store
 
-    def post(self, body: Any, token: str | None = TOKEN) -> TestResponse:
-        """Deliver a body as Alertmanager does."""
+    def post(self, body: Any, token: str | None = TOKEN) -> Any:
+        """Deliver a body as Alertmanager does; the client's answer, whose JSON any test may look into."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return self.client.post("/webhook/alertmanager", data=raw, content_type="application/json", headers=headers)
 
-    def order(self, path: str, reason: object = "because", token: str | None = API_TOKEN) -> TestResponse:
+    def order(self, path: str, reason: object = "because", token: str | None = API_TOKEN) -> Any:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return self.client.post(f"/api/v1/{path}", json={"reason": reason}, headers=headers)
 
@@ -91,7 +90,7 @@ class Web:
         """Queue, function and ids of all that waits."""
         redis = self.parts.queues._redis
         queues = [Queue(name, connection=redis, serializer=JSONSerializer) for name in QUEUES]
-        return [(queue.name, job.func_name, job.args[0]) for queue in queues for job in queue.jobs]
+        return [(queue.name, str(job.func_name), list(job.args[0])) for queue in queues for job in queue.jobs]
 
 
 def gpu_node(name: str, *addresses: str, labels: dict[str, str] | None = None, uid: str = "") -> NodeView:
@@ -129,7 +128,7 @@ def body(*alerts: object, **other: object) -> dict[str, object]:
 
 
 def case(name: str) -> Any:
-    return json.loads((SAMPLES / "cases" / f"{name}.json").read_text(encoding="utf-8"))
+    return json.loads((SAMPLES / "bodies" / f"{name}.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -146,7 +145,7 @@ def make_web(store: Store, valkey: EmbeddedValkey, tmp_path: Path) -> Iterator[C
             "store": store,
             "queues": WorkQueues(redis),
             "policy": POLICY,
-            "catalogue": load_xids(ROOT / "config" / "xids.yaml"),
+            "catalogue": CATALOGUE,
             "webhook_tokens": tokens,
             "api_tokens": api_tokens,
             "now": clock,
@@ -165,7 +164,6 @@ def web(make_web: Callable[..., Web]) -> Web:
     return make_web()
 
 
-def decisions(answer: TestResponse) -> Sequence[str]:
+def decisions(answer: Any) -> Sequence[str]:
     assert answer.status_code == 202, answer.text
-    assert answer.json is not None
     return [one["decision"] for one in answer.json["alerts"]]

@@ -1,0 +1,141 @@
+"""Orders over HTTP: who may give them, what comes of them, and that they stand in the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from app.domain.operations import State, ask, hold
+from app.store import Change, Committed
+from tests.web.conftest import Web, alert, body, gpu_node
+
+ORDERS = ("approve", "retry", "skip", "cancel", "release")
+
+
+@pytest.fixture
+def opened(web: Web) -> str:
+    web.know(gpu_node("gpu-a01"))
+    return str(web.post(body(alert())).json["alerts"][0]["operation"])
+
+
+def _asks(web: Web, operation_id: str) -> None:
+    operation = web.store.operations.load(operation_id)
+    assert operation is not None
+    asked, entries = ask(operation, "Pool gpu asks.", asks="drain", now=web.clock.now)
+    change = Change(operation=asked, expected_version=operation.version, now=web.clock.now, entries=entries)
+    assert isinstance(web.store.operations.commit(change), Committed)
+
+
+def test_an_approval_is_stored_with_actor_and_reason_and_told_to_a_worker(web: Web, opened: str) -> None:
+    _asks(web, opened)
+
+    answer = web.order(f"operations/{opened}/approve", "the  team\nknows")
+
+    assert answer.status_code == 200
+    assert (answer.json["state"], answer.json["version"]) == ("running", 3)
+    last = answer.json["timeline"][-1]
+    assert (last["actor"], last["text"].rstrip(".")) == ("api token", "Approved drain: the team knows")
+    assert web.jobs()[-1] == ("urgent", "workers.jobs.advance", [opened])
+
+
+def test_a_cancelled_operation_that_touched_nothing_is_over_at_once(web: Web, opened: str) -> None:
+    answer = web.order(f"operations/{opened}/cancel", "drill")
+
+    assert (answer.json["state"], answer.json["result"]) == ("finished", "cancelled")
+    assert web.order(f"operations/{opened}/cancel").status_code == 409
+
+
+@pytest.mark.parametrize("order", ["approve", "retry", "skip"])
+def test_an_order_that_makes_no_sense_now_is_refused_with_the_domains_sentence(
+    web: Web, opened: str, order: str
+) -> None:
+    answer = web.order(f"operations/{opened}/{order}")
+
+    assert answer.status_code == 409
+    assert opened in answer.json["detail"]
+    assert web.api(f"operations/{opened}")["version"] == 1
+
+
+@pytest.mark.parametrize("path", [*(f"operations/op-x/{order}" for order in ORDERS), "pause", "resume"])
+@pytest.mark.parametrize("token", [None, "wrong", "webhook-token-one"])
+def test_no_order_is_taken_without_the_api_token(web: Web, path: str, token: str | None) -> None:
+    assert web.order(path, token=token).status_code == 401
+
+
+def test_without_a_configured_token_no_order_is_taken_at_all(make_web: Callable[..., Web]) -> None:
+    answer = make_web(api_tokens=None).order("pause")
+
+    assert answer.status_code == 403
+    assert "SICKBAY_API_TOKEN_FILE" in answer.json["detail"]
+
+
+@pytest.mark.parametrize("reason", ["", "   ", None, 7, ["x"], "x" * 501])
+def test_an_order_needs_a_reason(web: Web, opened: str, reason: object) -> None:
+    answer = web.order(f"operations/{opened}/cancel", reason)
+
+    assert answer.status_code == 400
+    assert answer.json["errors"][0]["pointer"] == "/reason"
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'"x"', b"null"])
+def test_an_order_needs_a_json_object(web: Web, opened: str, raw: bytes) -> None:
+    path, headers = f"/api/v1/operations/{opened}/cancel", {"Authorization": "Bearer api-token-one"}
+
+    answer = web.client.post(path, data=raw, headers=headers, content_type="application/json")
+
+    assert answer.status_code == 400
+
+
+def test_an_order_with_a_huge_body_is_refused(web: Web, opened: str) -> None:
+    assert web.order(f"operations/{opened}/cancel", "x" * 20_000).status_code == 413
+
+
+def test_an_unknown_operation_or_order_is_not_found(web: Web, opened: str) -> None:
+    assert web.order("operations/op-nix/cancel").status_code == 404
+    assert web.order(f"operations/{opened}/cure").status_code == 404
+
+
+def test_an_order_survives_a_worker_that_commits_at_the_same_moment(web: Web, opened: str) -> None:
+    _asks(web, opened)
+
+    def commits() -> None:
+        for number in range(50):
+            operation = web.store.operations.load(opened)
+            assert operation is not None
+            change = Change(
+                operation=replace(operation, next_check_at=web.clock.now + timedelta(seconds=number)),
+                expected_version=operation.version,
+                now=web.clock.now,
+            )
+            web.store.operations.commit(change)
+
+    with ThreadPoolExecutor(1) as threads:
+        working = threads.submit(commits)
+        answer = web.order(f"operations/{opened}/approve")
+        working.result()
+
+    assert answer.status_code == 200
+    stored = web.store.operations.load(opened)
+    assert stored is not None
+    assert stored.approvals == ("drain",)
+
+
+def test_a_pause_is_told_everywhere_until_resume_which_wakes_what_is_held(web: Web, opened: str) -> None:
+    answer = web.order("pause", "a shelf moves")
+    assert answer.json["sentence"] == "Paused by api token since 2026-09-20 12:00 UTC: a shelf moves."
+    assert answer.json["sentence"] in web.client.get("/").text
+    operation = web.store.operations.load(opened)
+    assert operation is not None
+    held, _ = hold(operation, "Paused.", now=web.clock.now, after=timedelta(minutes=2))
+    web.store.operations.commit(Change(operation=held, expected_version=1, now=web.clock.now))
+
+    answer = web.order("resume", "done")
+
+    assert answer.json == {"paused": False, "sentence": None}
+    assert web.store.pause.get() is None
+    assert ("steady", "workers.jobs.advance", [opened]) in web.jobs()
+    assert web.store.operations.page(states=(State.HELD,))[0] != []
