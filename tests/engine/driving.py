@@ -6,8 +6,8 @@ import itertools
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from app.domain.operations import NodeRef, Operation, open_repair
 from app.domain.faults import Fault, Gpu
+from app.domain.operations import NodeRef, Operation, open_repair
 from app.domain.policies import Policy
 from app.domain.timeline import Entry
 from app.store import Change, Committed, Store
@@ -27,7 +27,7 @@ class Story:
 
     store: Store
     cluster: FakeCluster = field(default_factory=FakeCluster)
-    policy: Policy = field(default_factory=lambda: story_policy())
+    policy: Policy = field(default_factory=story_policy)
     ports: Ports = field(init=False)
 
     def __post_init__(self) -> None:

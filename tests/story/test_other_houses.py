@@ -8,6 +8,8 @@ import redis
 
 from tests.story.house import House, a_house, an_alert, eventually
 
+DEATHS = 10
+
 
 def test_observe_changes_no_object_and_says_what_it_would_have_done(tmp_path: Path) -> None:
     with a_house(tmp_path, environ={"SICKBAY_MODE": "observe"}) as house:
@@ -37,23 +39,23 @@ def test_killed_workers_a_second_worker_and_a_restarted_valkey_change_nothing(tm
         nodes = ["gpu-a01", "gpu-a02", "gpu-a03", "gpu-a04"]
         for node in nodes:
             house.post(an_alert(node, xid=79))
-        deaths = 0
-        while deaths < 10:
-            moved = _versions(house, nodes)
-            eventually(
-                lambda seen=moved: _versions(house, nodes) != seen or _all_over(house, nodes), lambda: "stuck", 90
-            )  # type: ignore[misc]
-            name = f"worker-{deaths % 2 + 1}"
+        for death in range(DEATHS):
+            _until_something_moves(house, nodes)
+            name = f"worker-{death % 2 + 1}"
             house.sickbay.children[name].kill()
             house.sickbay.start_one(name)
-            deaths += 1
-            if deaths == 5:
+            if death == DEATHS // 2:
                 house.valkey.restart()
         for node in nodes:
             operation = house.until(node, state="finished", patience=200)
             assert operation["result"] == "released", operation["timeline"]
             assert len([act for act in house.writes(node=node) if act["verb"] == "patch"]) == 2
             assert house.cluster.machines[node].boots == 2
+
+
+def _until_something_moves(house: House, nodes: list[str]) -> None:
+    before = _versions(house, nodes)
+    eventually(lambda: _versions(house, nodes) != before or _all_over(house, nodes), lambda: "nothing moves", 90)
 
 
 def _versions(house: House, nodes: list[str]) -> list[int]:
