@@ -110,6 +110,7 @@ OBSERVING = a_policy(a_pool(mode=Mode.OBSERVE), observe_for=timedelta(hours=1))
         (an_operation(), a_node(labels={}), OBSERVING, 600, False),
         (BEFORE_DONE, HELD, OBSERVING, 600, False),
         (an_operation(at_step="drain"), HELD, OBSERVING, 600, False),
+        (an_operation(at_step="release"), a_node(), OBSERVING, 600, False),
         (apply(an_operation(), Wait("The server is away."), now=at(1))[0], a_node(), OBSERVING, 60, True),
     ],
 )

@@ -239,3 +239,12 @@ def test_a_wrong_or_slow_run_fails_and_teaches_no_bandwidth(
 @pytest.mark.parametrize("output", [None, "", "NCCL version 2.21.5+cuda12.4", bandwidth()[:900]])
 def test_a_run_that_was_cut_off_is_tried_again(output: str | None) -> None:
     assert started(measured(output)).name == "op-1-5-benchmark-1-1"
+
+
+def test_the_deadline_counts_from_the_start_of_the_node_job() -> None:
+    assert isinstance(judged(a_job(FIRST, created_at=at(10)), now=at(50)), Wait)
+
+
+@pytest.mark.parametrize(("began", "reason"), [(True, "ContainersNotReady"), (False, "")])
+def test_one_that_began_or_tells_no_reason_is_said_to_run(began: bool, reason: str) -> None:
+    assert "runs, for 45 min at most" in judged(a_job(FIRST, started=began, reason=reason)).reason

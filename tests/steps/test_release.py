@@ -115,3 +115,7 @@ def test_a_node_that_a_person_uncordoned_keeps_its_state_and_loses_our_marks() -
     assert isinstance(patch, PatchNode)
     assert "spec" not in patch.body
     assert patched(node, dict(patch.body)) == a_node()
+
+
+def test_a_fault_after_the_repair_does_not_hold_a_node_that_is_no_longer_ours() -> None:
+    assert isinstance(judged(a_node(unschedulable=True), operation=with_later_fault(PROVEN)), Done)
