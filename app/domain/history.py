@@ -10,7 +10,11 @@ from app.domain.faults import Fault, Gpu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRow:
-    """One fault of one card. `class_` is what the catalogue says of the code; `operation` is empty if none followed."""
+    """One fault of one card. `class_` is what the catalogue says of the code; `operation` is empty if none followed.
+
+    `own_act` names the step of that operation that brought the fault about (a stress test, a reset), empty for a fault
+    that came by itself: such a row is told and held against nobody.
+    """
 
     gpu: Gpu
     node: str
@@ -19,9 +23,10 @@ class HistoryRow:
     at: datetime
     evidence: str
     operation: str = ""
+    own_act: str = ""
 
 
-def row_of(fault: Fault, *, class_: str, operation: str = "") -> HistoryRow | None:
+def row_of(fault: Fault, *, class_: str, operation: str = "", own_act: str = "") -> HistoryRow | None:
     """The row for this fault, None when no card is known by serial or UUID: strangers must not share a history."""
     if fault.gpu is None or fault.gpu.key is None:
         return None
@@ -33,4 +38,5 @@ def row_of(fault: Fault, *, class_: str, operation: str = "") -> HistoryRow | No
         at=fault.at,
         evidence=fault.evidence,
         operation=operation,
+        own_act=own_act,
     )

@@ -57,7 +57,7 @@ class Form:
 FORMS: dict[type[Any], Form] = {
     Operation: Form("operation"),
     Entry: Form("timeline entry"),
-    HistoryRow: Form("history row"),
+    HistoryRow: Form("history row", (lambda row: {**row, "own_act": ""},)),
     AlertRecord: Form("alert record"),
     PendingAlert: Form("pending alert"),
     SeenNodes: Form("inventory"),
