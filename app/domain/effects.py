@@ -64,4 +64,54 @@ class RemoveNodeJob:
     name: str
 
 
-Effect = PatchNode | EvictPod | StartNodeJob | RemoveNodeJob
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CyclePower:
+    """Takes the machine's power away and gives it back. The backend does it once for each key."""
+
+    key: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceNode:
+    """Asks whoever provides machines for another one under this name. Done once for each key."""
+
+    key: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TicketDraft:
+    """What a ticket is opened with. `key` is what it is found by; `fields` are small texts that a system may file."""
+
+    key: str
+    title: str
+    body_markdown: str
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTicket:
+    """Opens the ticket, or finds the one that has its draft's key.
+
+    Before it is carried out, the store has written down that this operation opens the ticket `number` of `cause`, and
+    that nobody else may.
+    """
+
+    key: str
+    cause: str
+    number: int
+    draft: TicketDraft
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommentTicket:
+    """Adds a text to a ticket; a text that it has already is not added again."""
+
+    key: str
+    system: str
+    ticket: str
+    text: str
+
+
+Effect = CyclePower | ReplaceNode | PatchNode | EvictPod | StartNodeJob | RemoveNodeJob | OpenTicket | CommentTicket
