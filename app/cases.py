@@ -48,6 +48,8 @@ class Case:
     triage: Triage
     now: datetime
     pending: str | None = None
+    own_act: str = ""
+    """The step of Sickbay's own that raised it, empty when it came by itself."""
 
     @property
     def reason(self) -> str:
@@ -71,7 +73,12 @@ class Case:
         """A row for a firing fault of a known card; a fault that is over is no second one."""
         if self.triage.code is None or not self.alert.firing:
             return ()
-        row = row_of(self.triage.fault(self.alert, node or ""), class_=self.triage.class_, operation=operation)
+        row = row_of(
+            self.triage.fault(self.alert, node or ""),
+            class_=self.triage.class_,
+            operation=operation,
+            own_act=self.own_act,
+        )
         return () if row is None else (row,)
 
     def taken(self, decision: Decision, reason: str, *, operation: str | None = None, urgent: bool = False) -> Taken:

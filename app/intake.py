@@ -16,7 +16,8 @@ import structlog
 
 from app.cases import LONGEST_NAME, Case, NodesSeen, Taken, sentence
 from app.domain.alerts import UnreadableAlertError, read_alert
-from app.domain.operations import NodeRef, Operation, join, open_repair
+from app.domain.faults import Fault
+from app.domain.operations import NodeRef, Operation, attach, join, open_repair
 from app.domain.placement import Inventory, KnownNode, NotPlaced, place
 from app.domain.policies import CONTROL_PLANE_LABELS, Policy
 from app.domain.timeline import Entry
@@ -62,10 +63,10 @@ class Intake:
             return case.taken(judged.decision, case.reason)
         fresh = seen if seen is not None and now - seen.at <= self._policy.inventory_max_age else None
         placed = NotPlaced(_why_unplaced(seen)) if fresh is None else place(alert.labels, fresh.inventory)
-        if judged.decision is Decision.NOTE:
-            return self._note_fault(case, None if isinstance(placed, NotPlaced) else placed.node)
         if not isinstance(placed, NotPlaced):
-            return self._repair(case, placed.node)
+            return self._placed(case, placed.node)
+        if judged.decision is Decision.NOTE:
+            return self._note(case, case.reason, node=None)
         if placed.conflict:
             return self._note(case, sentence(placed.reason), node=None)
         return self._put_off(case, sentence(placed.reason))
@@ -95,7 +96,13 @@ class Intake:
         if isinstance(placed, NotPlaced):
             told = placed.reason if placed.conflict else f"{placed.reason}, in fresh reads of the cluster either"
             return self._note(case, sentence(told), node=None)
-        return self._repair(case, placed.node)
+        return self._placed(case, placed.node)
+
+    def _placed(self, case: Case, node: KnownNode) -> Taken:
+        """Judged once more by the rules of the node's own pool."""
+        judged = triage(case.alert, self._policy, self._catalogue, self._policy.pool_of(node.labels))
+        case = replace(case, triage=judged)
+        return self._repair(case, node) if judged.decision is Decision.REPAIR else self._note_fault(case, node)
 
     def _repair(self, case: Case, node: KnownNode) -> Taken:
         pool = self._policy.pool_of(node.labels)
@@ -130,6 +137,8 @@ class Intake:
 
     def _join(self, case: Case, known: Operation) -> Taken | None:
         fault = case.triage.fault(case.alert, known.node.name)
+        if self._is_own_act(known, fault):
+            return self._attach(case, known, fault)
         joined = join(known, fault, ladder=case.triage.ladder, now=case.now)
         if joined is None:
             kept = any(other.is_same_as(fault) for other in known.faults)
@@ -141,23 +150,41 @@ class Intake:
         told = f"{known.id} knows this fault, and now more of its card."
         return self._commit(case, operation, known.version, entries, told, decision=Decision.REFRESH)
 
-    def _note_fault(self, case: Case, node: KnownNode | None) -> Taken:
-        """A fault that is only noted. If it is the end of one that an operation works on, its timeline says so."""
-        reason = case.reason
-        if node is None or case.alert.firing or case.triage.code is None:
-            return self._note(case, reason, node=None if node is None else node.name)
+    def _is_own_act(self, known: Operation, fault: Fault) -> bool:
+        """Whether this is what the step that runs now is known to raise: its own result tells, not the alert."""
+        step = known.current
+        return step is not None and bool(step.attempt) and self._policy.is_own_act(step.step, fault.code)
+
+    def _note_fault(self, case: Case, node: KnownNode) -> Taken:
+        """A fault that is only noted. An open operation on its node tells of it: as a tail, or as an end."""
+        if case.triage.code is None:
+            return self._note(case, case.reason, node=node.name)
         fault = case.triage.fault(case.alert, node.name)
         for _ in range(TRIES):
             open_id = self._store.operations.open_on(node.name)
             known = None if open_id is None else self._store.operations.load(open_id)
-            if known is None or known.finished or not any(other.is_same_as(fault) for other in known.faults):
+            if known is None or known.finished:
                 break
-            told = f"{fault.source}: {fault.evidence} is resolved; that releases nothing."
-            entry = Entry(case.now, "alert", told)
-            taken = self._commit(case, known, known.version, (entry,), reason, decision=Decision.NOTE)
+            if not case.alert.firing and not any(other.is_same_as(fault) for other in known.faults):
+                break
+            taken = self._attach(case, known, fault)
             if taken is not None:
                 return taken
-        return self._note(case, reason, node=node.name)
+        return self._note(case, case.reason, node=node.name)
+
+    def _attach(self, case: Case, known: Operation, fault: Fault) -> Taken | None:
+        """Told in the operation's timeline; nothing else follows. None when somebody else was first."""
+        if not case.alert.firing:
+            told = f"{fault.source}: {fault.evidence} is resolved; that releases nothing."
+            entries: tuple[Entry, ...] = (Entry(case.now, "alert", told),)
+        elif self._is_own_act(known, fault) and known.current is not None:
+            case = replace(case, own_act=known.current.step)
+            why = f"Sickbay's own {known.current.step} is known to raise it, so it is no new fault"
+            _, entries = attach(known, fault, why, now=case.now)
+        else:
+            why = f"it comes with this operation's faults and changes nothing ({case.triage.class_})"
+            _, entries = attach(known, fault, why, now=case.now)
+        return self._commit(case, known, known.version, entries, case.reason, decision=Decision.NOTE)
 
     def _commit(
         self,

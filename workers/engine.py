@@ -13,7 +13,7 @@ particular step, and no step knows about any of this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,10 +26,12 @@ from app.domain.effects import Effect
 from app.domain.facts import NodeView
 from app.domain.faults import Gpu
 from app.domain.guards import SOON, Circumstances, Hold, Hurts, budget_limits, first_hold
-from app.domain.interruptions import Interruption, MarksGone, interruption
+from app.domain.interruptions import Away, Interruption, MarksGone, interruption
+from app.domain.offenders import is_offender
 from app.domain.operations import Changed, Operation
 from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Wait
-from app.domain.policies import Policy
+from app.domain.policies import Mode, Policy, Pool
+from app.domain.rungs import Tried, passed_over
 from app.domain.timeline import Entry
 from app.errors import PermanentPortError, StoreUnavailable, TemporaryPortError
 from app.logs import about
@@ -118,20 +120,47 @@ class Engine:
                 return operations.finish(operation, result, reason, now=now)
             case MarksGone(reason):
                 return operations.ask(operation, reason, asks="", now=now)
+            case Away(reason):
+                return operations.apply(operation, Wait(reason), now=now)
         if operation.current is None:
             return operations.ask(operation, operation.reason, asks="", now=now)
         assert node is not None  # noqa: S101 - the interruption above covers a node that is gone
         hold = self._hold(operation, node, now)
         if hold is None:
-            return None
+            return self._passed_over(operation, pool, now)
         if hold.needs_human:
             return operations.ask(operation, hold.reason, asks=hold.asks, now=now)
         return operations.hold(operation, hold.reason, now=now, after=hold.after)
+
+    def _passed_over(self, operation: Operation, pool: Pool | None, now: datetime) -> Changed | None:
+        """The operation with its next rung passed over, if that may not be taken; only asked before it is begun."""
+        rung = operations.next_rung(operation)
+        if rung is None or pool is None:
+            return None
+        cards = {fault.gpu.key for fault in operation.faults if fault.gpu and fault.gpu.key}
+        since = now - self.policy.attempts.window
+        tried = Tried(
+            rung=rung,
+            operation=operation,
+            pool=pool,
+            policy=self.policy,
+            attempts=self.store.attempts.of(operation.node.name, cards, since=since, besides=operation.id),
+            offender=self._offender(cards, now),
+            now=now,
+        )
+        why = passed_over(tried)
+        return operations.pass_over(operation, why, now=now) if why else None
+
+    def _offender(self, cards: Iterable[str], now: datetime) -> str | None:
+        """The sentence by which one of these cards is past the policy's limit."""
+        told = (is_offender(self.store.history.of(card), self.policy.offenders, now) for card in sorted(cards))
+        return next((sentence for sentence in told if sentence), None)
 
     def _hold(self, operation: Operation, node: NodeView, now: datetime) -> Hold | None:
         step = self._step(operation)
         pool = self.policy.pool_of(node.labels)
         pause = self.store.pause.get()
+        codes = [fault.code for fault in operation.faults]
         seen = Circumstances(
             operation=operation,
             step=step.name,
@@ -139,6 +168,7 @@ class Engine:
             node=node,
             policy=self.policy,
             pool=pool,
+            mode=self.policy.mode_for(pool, codes) if pool else Mode.OBSERVE,
             paused=pause.sentence if pause else None,
             budgets=self.store.operations.budgets(budget_limits(step.hurts, self.policy, pool)),
             last_disruption=self.store.operations.last_disruption(node.name, besides=operation.id),
@@ -150,13 +180,19 @@ class Engine:
         """Intent, look again, act."""
         intent, entries = operations.begin(operation, act, now=now)
         until = now + CLAIM
+        pool = self.policy.pool_named(operation.pool)
+        disruptions = tuple(budget_limits(Hurts.RUNNING_WORK, self.policy, pool))
         change = Change(
             operation=intent,
             expected_version=operation.version,
             entries=entries,
             claim=ClaimRequest(owner=self.owner, until=until),
-            places=budget_limits(step.hurts, self.policy, self.policy.pool_named(operation.pool)),
+            places=budget_limits(step.hurts, self.policy, pool),
+            gives_back=tuple(budget_limits(Hurts.RUNNING_WORK, self.policy, pool))
+            if step.hurts is Hurts.NOBODY
+            else (),
             disrupted=step.hurts is Hurts.RUNNING_WORK,
+            attempt=operations.next_rung(operation) or "",
             now=now,
         )
         match self.store.operations.commit(change):
@@ -239,7 +275,7 @@ class Engine:
 
     def _learn(self, operation: Operation, learned: Learned, now: datetime) -> Operation:
         """The operation with its cards known by serial, their histories joined and the baseline kept. Idempotent."""
-        known = operations.learn(operation, learned.gpus)
+        known = operations.learn(operation, learned)
         for card in (fault.gpu for fault in known.faults):
             if isinstance(card, Gpu) and card.serial and card.uuid:
                 self.store.history.join(card.uuid, card.serial)

@@ -46,11 +46,22 @@ class PodView:
     """Seconds between SIGTERM and SIGKILL."""
     empty_dirs: tuple[str, ...] = ()
     """Names of its emptyDir volumes, whose content dies with it."""
+    gpus: int = 0
+    """Whole GPUs or MIG slices that it holds, by its requests."""
 
     @property
     def full_name(self) -> str:
         """`namespace/name`, as people write it."""
         return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TicketRef:
+    """A ticket in its system. `url` is for people, empty when the system has none."""
+
+    system: str
+    key: str
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,9 @@ from app.domain.plans import repair
 from app.domain.policies import EXCLUDE_LABEL, Mode, Policy, Pool
 from app.domain.timeline import spell
 
+WITH_VENDOR = "places with the vendor"
+"""The budget of nodes that wait for a vendor; its sentence reads "10 of 10 places with the vendor are in use"."""
+
 SOON = timedelta(seconds=15)
 LATER = timedelta(minutes=2)
 
@@ -28,7 +31,9 @@ class Hurts(StrEnum):
     NEW_WORK = "new work"
     """It keeps new pods away (cordon)."""
     RUNNING_WORK = "running work"
-    """It ends pods or the machine's uptime (drain, reboot)."""
+    """It ends pods or the machine's uptime (drain, reset, reboot)."""
+    NOBODY = "nobody"
+    """It hands the node to a vendor: nothing works on it any more, and for long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class Circumstances:
     node: NodeView
     policy: Policy
     pool: Pool | None
+    mode: Mode
+    """How far pool and faults let Sickbay go."""
     paused: str | None
     """Who paused Sickbay and why, in a sentence; None while it is not paused."""
     budgets: tuple[Budget, ...]
@@ -97,24 +104,25 @@ def not_excluded(seen: Circumstances) -> Hold | None:
 
 def not_only_observing(seen: Circumstances) -> Hold | None:
     """In mode observe everything is decided and nothing touched."""
-    if seen.pool is None or seen.pool.mode is not Mode.OBSERVE:
+    if seen.pool is None or seen.mode is not Mode.OBSERVE:
         return None
     todo = [step.step for step in seen.operation.plan if not step.over]
     then = f" Then it would {', '.join(todo[1:])}." if todo[1:] else ""
-    return Hold(f"Pool {seen.pool.name} is in mode observe: Sickbay would {todo[0]} {seen.node.name} now.{then}", LATER)
+    return Hold(f"{_whose_mode(seen)} observe: Sickbay would {todo[0]} {seen.node.name} now.{then}", LATER)
 
 
 def allowed_by_mode(seen: Circumstances) -> Hold | None:
-    """Mode cordon stops before the first disruption, mode approve asks before each."""
-    if seen.pool is None or seen.hurts is not Hurts.RUNNING_WORK:
+    """Mode cordon stops before the first disruption or rung, mode approve asks before each disruption."""
+    step = seen.operation.current
+    if seen.pool is None or step is None:
         return None
-    key = _approval(seen)
-    if seen.pool.mode is Mode.CORDON:
-        text = f"Pool {seen.pool.name} is in mode cordon: {seen.node.name} is cordoned, the rest is yours to decide."
+    disrupts = seen.hurts is Hurts.RUNNING_WORK
+    if seen.mode is Mode.CORDON and (disrupts or step.rung):
+        text = f"{_whose_mode(seen)} cordon: {seen.node.name} is cordoned, the rest is yours to decide."
         return Hold(text, LATER, needs_human=True)
-    if seen.pool.mode is Mode.APPROVE and key not in seen.operation.approvals:
+    if seen.mode is Mode.APPROVE and disrupts and step.key not in seen.operation.approvals:
         text = f"Pool {seen.pool.name} asks before each disruption: the next step is {seen.step} of {seen.node.name}."
-        return Hold(text, LATER, needs_human=True, asks=key)
+        return Hold(text, LATER, needs_human=True, asks=step.key)
     return None
 
 
@@ -159,8 +167,8 @@ GUARDS: tuple[Guard, ...] = (
 
 
 def first_hold(seen: Circumstances) -> Hold | None:
-    """The first no, None when the step may act. Giving a node back is never held."""
-    if seen.step == repair.RELEASE:
+    """The first no, None when the step may act. Giving back and undoing are never held."""
+    if seen.step == repair.RELEASE or seen.step in repair.UNDOES:
         return None
     return next((hold for guard in GUARDS if (hold := guard(seen)) is not None), None)
 
@@ -174,9 +182,14 @@ def budget_limits(hurts: Hurts, policy: Policy, pool: Pool | None) -> Mapping[st
         if pool is not None and pool.disruptions is not None:
             limits[f"disruptions of pool {pool.name}"] = pool.disruptions
         return limits
+    if hurts is Hurts.NOBODY:
+        return {WITH_VENDOR: policy.budgets.with_vendor}
     return {}
 
 
-def _approval(seen: Circumstances) -> str:
-    step = seen.operation.current
-    return step.key if step is not None else seen.step
+def _whose_mode(seen: Circumstances) -> str:
+    pool = seen.pool
+    if pool is not None and pool.mode is seen.mode:
+        return f"Pool {pool.name} is in mode"
+    codes = ", ".join(sorted({fault.code for fault in seen.operation.faults}))
+    return f"The policy keeps {codes} to mode"

@@ -32,11 +32,23 @@ class MarksGone:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Away:
+    """The node is gone because it is being replaced: there is nothing to look at yet."""
+
+    reason: str
+
+
 def interruption(
     operation: Operation, node: NodeView | None, *, pool: Pool | None, policy: Policy, now: datetime
-) -> Interruption | MarksGone | None:
+) -> Interruption | MarksGone | Away | None:
     """What stops this operation now, None when it may go on."""
     name = operation.node.name
+    if _is_being_replaced(operation):
+        if node is None:
+            return Away(f"{name} is gone, as asked; waits for the machine that takes its name.")
+        if node.uid != operation.node.uid:
+            return None
     if node is None:
         return Interruption(Result.OVERTAKEN, f"{name} was deleted from the cluster.", clean_up=False)
     if node.uid != operation.node.uid:
@@ -59,6 +71,12 @@ def interruption(
     return _watched_enough(operation, pool, policy, now)
 
 
+def _is_being_replaced(operation: Operation) -> bool:
+    """Whether the node is to go and another one to take its name, by our own request."""
+    step = operation.current
+    return step is not None and step.step == "replace" and step.attempt > 0
+
+
 def _is_ours(operation: Operation, node: NodeView) -> bool:
     mark = read_mark(node)
     return mark is not None and mark.operation == operation.id
@@ -66,7 +84,11 @@ def _is_ours(operation: Operation, node: NodeView) -> bool:
 
 def _watched_enough(operation: Operation, pool: Pool | None, policy: Policy, now: datetime) -> Interruption | None:
     """Only asked while the node is unmarked: a step counts as tried also when no more than a read failed."""
-    if pool is None or pool.mode is not Mode.OBSERVE or now - operation.opened_at < policy.observe_for:
+    if pool is None or not _only_observed(operation, pool, policy) or now - operation.opened_at < policy.observe_for:
         return None
     text = f"Noted: observed for {spell(policy.observe_for)} in mode observe, nothing was touched."
     return Interruption(Result.NOTED, text, clean_up=False)
+
+
+def _only_observed(operation: Operation, pool: Pool, policy: Policy) -> bool:
+    return policy.mode_for(pool, (fault.code for fault in operation.faults)) is Mode.OBSERVE

@@ -26,6 +26,16 @@ HELD_LABELS = {
 """Set while Sickbay holds a node, so that nobody deletes, reboots or upgrades it mid-diagnosis; then put back."""
 
 
+OPERANDS = ("device-plugin", "dcgm", "dcgm-exporter", "gpu-feature-discovery")
+"""The GPU Operator's operands that hold GPUs open, and so keep them from being reset."""
+
+DEPLOY_LABELS = {f"nvidia.com/gpu.deploy.{operand}": "paused-by-sickbay" for operand in OPERANDS}
+"""A value of our own: "false" may be a site's choice, and other tools leave it alone when they find it.
+
+Only "true" is ever replaced by it, so that is what it is put back to.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
     """Our annotation, read back. `was` is what the node had before us; None stands for absent."""
@@ -59,19 +69,37 @@ def read_mark(node: NodeView) -> Mark | None:
 def cordon_patch(node: NodeView, operation: str) -> dict[str, Any]:
     """Cordons and remembers. A mark that is there already keeps its memory: what it found came before us."""
     mark = read_mark(node)
-    was = {
-        "unschedulable": mark.was_unschedulable if mark else node.unschedulable,
-        "annotations": dict(mark.was_annotations) if mark else _present(HELD_ANNOTATIONS, node.annotations),
-        "labels": dict(mark.was_labels) if mark else _present(HELD_LABELS, node.labels),
-    }
-    memory = {"id": operation, "step": "cordon", "boot_id": mark.boot_id if mark else node.boot_id, "was": was}
+    mine = Mark(
+        operation=operation,
+        boot_id=mark.boot_id if mark else node.boot_id,
+        was_unschedulable=mark.was_unschedulable if mark else node.unschedulable,
+        was_annotations=mark.was_annotations if mark else _present(HELD_ANNOTATIONS, node.annotations),
+        was_labels=mark.was_labels if mark else _present(HELD_LABELS, node.labels),
+    )
     return {
         "metadata": {
-            "annotations": {ANNOTATION: json.dumps(memory, sort_keys=True), **HELD_ANNOTATIONS},
+            "annotations": {ANNOTATION: _memory(mine), **HELD_ANNOTATIONS},
             "labels": {STATE_LABEL: "repair", **HELD_LABELS},
         },
         "spec": {"unschedulable": True},
     }
+
+
+def pause_patch(node: NodeView) -> dict[str, Any]:
+    """Pauses the operands that run here. One that a site has switched off, or paused itself, stays as it is."""
+    return {
+        "metadata": {"labels": {key: ours for key, ours in DEPLOY_LABELS.items() if node.labels.get(key) == "true"}}
+    }
+
+
+def restore_patch(node: NodeView) -> dict[str, Any]:
+    """Gives paused operands their labels back; what somebody else has changed meanwhile stays theirs."""
+    return {"metadata": {"labels": _running_again(node)}}
+
+
+def paused_operands(node: NodeView) -> frozenset[str]:
+    """The operands that carry our value now."""
+    return frozenset(key.rpartition(".")[2] for key, value in DEPLOY_LABELS.items() if node.labels.get(key) == value)
 
 
 def release_patch(node: NodeView, mark: Mark) -> dict[str, Any]:
@@ -79,12 +107,29 @@ def release_patch(node: NodeView, mark: Mark) -> dict[str, Any]:
     patch: dict[str, Any] = {
         "metadata": {
             "annotations": {ANNOTATION: None, **_restored(HELD_ANNOTATIONS, node.annotations, mark.was_annotations)},
-            "labels": {STATE_LABEL: None, **_restored(HELD_LABELS, node.labels, mark.was_labels)},
+            "labels": {
+                STATE_LABEL: None,
+                **_restored(HELD_LABELS, node.labels, mark.was_labels),
+                **_running_again(node),
+            },
         },
     }
     if node.unschedulable and not mark.was_unschedulable:
         patch["spec"] = {"unschedulable": False}
     return patch
+
+
+def _memory(mark: Mark) -> str:
+    was = {
+        "unschedulable": mark.was_unschedulable,
+        "annotations": dict(mark.was_annotations),
+        "labels": dict(mark.was_labels),
+    }
+    return json.dumps({"id": mark.operation, "step": "cordon", "boot_id": mark.boot_id, "was": was}, sort_keys=True)
+
+
+def _running_again(node: NodeView) -> dict[str, str]:
+    return {key: "true" for key, ours in DEPLOY_LABELS.items() if node.labels.get(key) == ours}
 
 
 def _present(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, str | None]:

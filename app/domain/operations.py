@@ -6,15 +6,17 @@ node; `workers.engine` does, and stores what these functions return.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from app.domain.faults import Fault, Gpu
-from app.domain.outcomes import Act, Done, NeedsHuman, Outcome, Wait
+from app.domain.facts import TicketRef
+from app.domain.faults import Fault
+from app.domain.outcomes import Act, Done, Learned, NeedsHuman, Outcome, Wait
 from app.domain.plans import PLANS, repair
 from app.domain.plans.planned import PlannedStep, StepState
+from app.domain.policies import Ladder, When
 from app.domain.timeline import SICKBAY, Entry, sentence
 
 LOOK_AGAIN = timedelta(minutes=5)
@@ -82,6 +84,7 @@ class Operation:
     asks: str = ""
     approvals: tuple[str, ...] = ()
     ending: Result = Result.RELEASED
+    ticket: TicketRef | None = None
 
     @property
     def finished(self) -> bool:
@@ -116,21 +119,26 @@ class Operation:
         return tuple(fault for fault in self.faults if repaired_at is not None and fault.at > repaired_at)
 
 
-_RUNG_STEPS = frozenset(step for steps in repair.RUNGS.values() for step in steps)
+_RUNG_STEPS = frozenset(step for steps in repair.RUNGS.values() for step in steps) - {
+    "cordon",
+    *repair.LIGHT_VALIDATION,
+}
+"""What changes a node: a fault that begins after the last of them is not covered by the proof that follows."""
 
 Changed = tuple[Operation, tuple[Entry, ...]]
 
 
-def open_repair(fault: Fault, *, id: str, node: NodeRef, pool: str, ladder: tuple[str, ...], now: datetime) -> Changed:  # noqa: A002 - the field's name
+def open_repair(fault: Fault, *, id: str, node: NodeRef, pool: str, ladder: Ladder, now: datetime) -> Changed:  # noqa: A002 - the field's name
     """A new repair for this fault, its whole plan drawn."""
+    rungs = repair.by_gravity(rung.rung for rung in ladder)
     operation = Operation(
         id=id,
         kind="repair",
         node=node,
         pool=pool,
-        plan=PLANS["repair"](ladder),
+        plan=PLANS["repair"](rungs, wait=_wait_of(ladder)),
         faults=(fault,),
-        ladder=ladder,
+        ladder=rungs,
         opened_at=now,
         next_check_at=now + PICKED_UP_WITHIN,
         reason=sentence(fault.evidence),
@@ -138,11 +146,12 @@ def open_repair(fault: Fault, *, id: str, node: NodeRef, pool: str, ladder: tupl
     return operation, (Entry(now, "alert", f"{fault.source} firing: {sentence(fault.evidence)}"),)
 
 
-def join(operation: Operation, fault: Fault, *, ladder: tuple[str, ...], now: datetime) -> Changed | None:
+def join(operation: Operation, fault: Fault, *, ladder: Ladder, now: datetime) -> Changed | None:
     """The operation with this fault in it, or None when nothing new follows from it.
 
-    A known fault that comes again after the repair is told and keeps the node from being released. One that software
-    cannot repair (no rungs) takes the release out of the plan: what was begun is finished, then a person decides.
+    The gravest rung counts: while none was begun, the plan is drawn anew from it. A known fault that comes again after
+    the repair is told and keeps the node from being released. One that software cannot repair (no rungs) takes the
+    release out of the plan: what was begun is finished, then a person decides.
     """
     for place, known in enumerate(operation.faults):
         if known.is_same_as(fault):
@@ -152,7 +161,7 @@ def join(operation: Operation, fault: Fault, *, ladder: tuple[str, ...], now: da
         return None
     joined = replace(operation, faults=faults, next_check_at=now + PICKED_UP_WITHIN)
     if operation.ladder and ladder:
-        joined = replace(joined, ladder=tuple(dict.fromkeys(operation.ladder + ladder)))
+        joined = _regraded(joined, ladder)
     elif operation.ladder:
         joined = replace(joined, ladder=(), plan=tuple(step for step in joined.plan if not _is_open_release(step)))
     told = Entry(now, "alert", f"{fault.source} firing: {fault.evidence}; it joins this operation.")
@@ -161,6 +170,11 @@ def join(operation: Operation, fault: Fault, *, ladder: tuple[str, ...], now: da
         asked, entries = ask(joined, reason, asks="", now=now)
         return asked, (told, *entries)
     return joined, (told,)
+
+
+def attach(operation: Operation, fault: Fault, why: str, *, now: datetime) -> Changed:
+    """The operation with a fault told that changes nothing: the tail of another one, or what its own act raised."""
+    return operation, (Entry(now, "alert", f"{fault.source} firing: {fault.evidence}; {why}."),)
 
 
 def begin(operation: Operation, act: Act, *, now: datetime) -> Changed:
@@ -176,10 +190,11 @@ def apply(operation: Operation, outcome: Outcome, *, now: datetime) -> Changed:
     """The operation after a step's outcome."""
     step = _started(_current(operation), now)
     match outcome:
-        case Wait(reason, after, memo):
+        case Wait(reason, after, memo, with_vendor):
             said = () if reason == step.reason else (Entry(now, SICKBAY, reason),)
             step = replace(step, state=StepState.WAITING, reason=reason, memo={**step.memo, **memo})
-            waiting = replace(_with(operation, step), state=State.WAITING, reason=reason, asks="")
+            state = State.WITH_VENDOR if with_vendor else State.WAITING
+            waiting = replace(_with(operation, step), state=state, reason=reason, asks="")
             return replace(waiting, next_check_at=now + after), said
         case NeedsHuman(reason, asks):
             step = replace(step, state=StepState.WAITING, reason=reason)
@@ -220,7 +235,7 @@ def finish(operation: Operation, result: Result, reason: str, *, now: datetime) 
 
 def give_back(operation: Operation, result: Result, *, actor: str, reason: str, now: datetime) -> Changed:
     """Nothing more is done but giving the node back, which ends the operation with `result`."""
-    plan = tuple(step if step.over else replace(step, state=StepState.SKIPPED) for step in operation.plan)
+    plan = repair.cut_short(operation.plan)
     if operation.last("cordon") is None or not any(step.attempt for step in plan):
         untouched, _ = finish(operation, result, reason, now=now)
         return untouched, (Entry(now, actor, reason),)
@@ -231,16 +246,75 @@ def give_back(operation: Operation, result: Result, *, actor: str, reason: str, 
     )
 
 
-def learn(operation: Operation, gpus: Sequence[Gpu]) -> Operation:
-    """The operation with its faults' cards completed from what a proof saw of the same indexes."""
+def next_rung(operation: Operation) -> str | None:
+    """The rung that the next step would begin, None when it begins none."""
+    step = operation.current
+    if step is None or not step.rung or step.attempt or step.step in repair.UNDOES:
+        return None
+    begun = any(other.rung == step.rung and other.attempt for other in operation.plan)
+    return None if begun else step.rung
+
+
+def pass_over(operation: Operation, reason: str, *, now: datetime) -> Changed:
+    """The operation with the rung that was next passed over, for this reason, and the one after it begun."""
+    rung = _current(operation).rung
+    plan = tuple(
+        replace(step, state=StepState.SKIPPED, reason=reason) if step.rung == rung and not step.over else step
+        for step in operation.plan
+    )
+    return _next_rung(replace(operation, plan=plan), Entry(now, SICKBAY, reason), now)
+
+
+def learn(operation: Operation, learned: Learned) -> Operation:
+    """The operation with its faults' cards completed from what a proof saw of the same indexes.
+
+    A proof that found another card or machine also makes it end as `replaced`; the old card keeps its faults.
+    """
+    if learned.ticket is not None:
+        operation = replace(operation, ticket=learned.ticket)
+    if learned.node_uid:
+        operation = replace(operation, node=replace(operation.node, uid=learned.node_uid))
+    if learned.replaced and operation.ending is Result.RELEASED:
+        return replace(operation, ending=Result.REPLACED)
+    if operation.ending is Result.REPLACED:
+        return operation
     faults = operation.faults
-    for gpu in gpus:
+    for gpu in learned.gpus:
         sighting = {place: gpu for place, fault in enumerate(faults) if fault.gpu and fault.gpu.is_same_as(gpu)}
         faults = tuple(
             replace(fault, gpu=fault.gpu.joined_with(sighting[place])) if fault.gpu and place in sighting else fault
             for place, fault in enumerate(faults)
         )
     return replace(operation, faults=faults)
+
+
+def _wait_of(ladder: Ladder) -> PlannedStep | None:
+    first = min(ladder, key=lambda rung: rung.gravity, default=None)
+    if first is None or first.when is not When.IDLE:
+        return None
+    memo = {"deadline_s": str(int(first.deadline.total_seconds())), "then": str(first.then)}
+    return PlannedStep(step=repair.WAIT, memo=memo)
+
+
+def _regraded(operation: Operation, ladder: Ladder) -> Operation:
+    """The operation with both ladders as one. Before its first rung it starts at the graver of the two first rungs."""
+    theirs = repair.by_gravity(rung.rung for rung in ladder)
+    begun = any(step.rung and step.attempt for step in operation.plan)
+    order = list(repair.RUNGS)
+    first = max(order.index(operation.ladder[0]), order.index(theirs[0]))
+    rungs = tuple(rung for rung in repair.by_gravity(operation.ladder + theirs) if begun or order.index(rung) >= first)
+    if begun or any("ordered" in step.memo for step in operation.plan):
+        return replace(operation, ladder=rungs)
+    plan = operation.plan
+    if _wait_of(ladder) is None:  # the new fault does not wait until the node is idle, so the operation no longer does
+        plan = tuple(
+            replace(step, state=StepState.SKIPPED) if step.step == repair.WAIT and not step.over else step
+            for step in plan
+        )
+    if rungs[0] != operation.ladder[0]:
+        kept = tuple(step for step in plan if not step.rung and step.step != repair.RELEASE)
+        plan = kept + repair.rung_steps(rungs[0], kept)
+    return replace(operation, ladder=rungs, plan=plan)
 
 
 def _again(operation: Operation, place: int, better: Fault, at: datetime, *, now: datetime) -> Changed | None:
@@ -281,24 +355,28 @@ def _go_on(operation: Operation, entry: Entry, now: datetime) -> Changed:
 
 
 def _next_rung(operation: Operation, entry: Entry, now: datetime) -> Changed:
-    rung = repair.rung_after(operation.ladder, operation.plan) if operation.ending is Result.RELEASED else None
+    rung = repair.rung_after(operation.ladder, operation.plan) if operation.ending is not Result.CANCELLED else None
     if rung is None:
         return _stuck(operation, entry, now)
-    plan = tuple(step if step.over else replace(step, state=StepState.SKIPPED) for step in operation.plan)
-    going = replace(operation, plan=plan + repair.rung_steps(rung), state=State.RUNNING, asks="", reason=entry.text)
-    return replace(going, next_check_at=now + PICKED_UP_WITHIN), (
-        entry,
-        Entry(now, SICKBAY, f"The next rung is {rung}."),
-    )
+    before = repair.cut_short(operation.plan)
+    going = replace(operation, plan=before + repair.rung_steps(rung, before), state=State.RUNNING, asks="")
+    going = replace(going, reason=entry.text, next_check_at=now + PICKED_UP_WITHIN)
+    return going, (entry, Entry(now, SICKBAY, f"The next rung is {rung}."))
 
 
 def _stuck(operation: Operation, entry: Entry, now: datetime) -> Changed:
-    # What would have followed is skipped, so that no later look walks past the failure towards release.
-    plan = tuple(step if step.over else replace(step, state=StepState.SKIPPED) for step in operation.plan)
-    operation = replace(operation, plan=plan)
-    reason = f"{entry.text} No rung of its ladder is left: the node stays cordoned until a person decides."
+    # What would have followed is skipped, so that no later look walks past the failure towards release. What is owed
+    # is repaid first; then this comes again.
+    operation = replace(operation, plan=repair.cut_short(operation.plan))
+    if operation.current is not None:
+        going = replace(operation, state=State.RUNNING, reason=entry.text, asks="")
+        return replace(going, next_check_at=now + PICKED_UP_WITHIN), (entry,)
+    failed = next((step for step in reversed(operation.plan) if step.state is StepState.FAILED), None)
+    why = failed.reason if failed is not None else entry.text
+    reason = f"{why} No rung of its ladder is left: the node stays cordoned until a person decides."
     asked, entries = ask(operation, reason, asks="", now=now)
-    return asked, entries
+    told = () if why == entry.text else (entry,)
+    return asked, (*told, *entries)
 
 
 def _current(operation: Operation) -> PlannedStep:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from app.domain.effects import Effect
+from app.domain.facts import TicketRef
 from app.domain.faults import Gpu
 
 
@@ -35,6 +36,11 @@ class Learned:
     gpus: tuple[Gpu, ...] = ()
     bus_bandwidth: float | None = None
     baseline: str = ""
+    replaced: bool = False
+    """Whether card or machine is another one than the one that fell ill."""
+    ticket: TicketRef | None = None
+    node_uid: str = ""
+    """The uid of the node that took the old one's place; empty when it is the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,8 @@ class Wait:
     reason: str
     after: timedelta = timedelta(seconds=30)
     memo: Mapping[str, str] = field(default_factory=dict)
+    with_vendor: bool = False
+    """Whether it is a vendor that has to do something, outside the cluster."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ Every field below is a key of `config/policy.yaml`, where its unit, default and 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
+from app.domain.offenders import Offenders
+from app.domain.plans.repair import RUNGS
 from app.domain.xids import Xid, XidClass
 
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
@@ -33,6 +35,43 @@ class Mode(StrEnum):
     def rank(self) -> int:
         """Its place in that order, 0 for observe."""
         return list(Mode).index(self)
+
+
+class When(StrEnum):
+    """When the first rung of a ladder is taken."""
+
+    NOW = "now"
+    """At once: the node is cordoned and drained."""
+    IDLE = "idle"
+    """Once no GPU pod is left: nothing is evicted, and the node is cordoned only then."""
+
+
+class Then(StrEnum):
+    """What happens at the deadline of a rung that waits until the node is idle."""
+
+    HOLD = "hold"
+    """Ask a person."""
+    DRAIN = "drain"
+    """Go on as if it were due now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    """One answer to a fault; in the file its name alone, or a mapping. `when` counts for the first rung of a ladder."""
+
+    rung: str
+    when: When = When.NOW
+    deadline: timedelta = timedelta(hours=24)
+    """How long a rung waits until the node is idle."""
+    then: Then = Then.HOLD
+
+    @property
+    def gravity(self) -> int:
+        """Its place among all rungs, 0 for the mildest."""
+        return list(RUNGS).index(self.rung)
+
+
+Ladder = tuple[Rung, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +104,8 @@ class Budgets:
 
     cordons: int = 20
     """Nodes that Sickbay has cordoned."""
+    with_vendor: int = 10
+    """Nodes that wait for a vendor; they no longer count as disrupted."""
     disruptions: int = 3
     """Nodes being drained, rebooted or validated, with those that are out by anyone's hand or NotReady."""
 
@@ -74,6 +115,7 @@ class Deadlines:
     """How long a step may take before it counts as failed or is brought before a person."""
 
     drain: timedelta = timedelta(hours=2)
+    reset: timedelta = timedelta(minutes=10)
     reboot: timedelta = timedelta(minutes=30)
     diagnose: timedelta = timedelta(minutes=45)
     benchmark: timedelta = timedelta(minutes=20)
@@ -117,10 +159,50 @@ class Pool:
     """Least time between the end of one disruption of a node and the start of the next."""
     validation: Validation = field(default_factory=Validation)
     deadlines: Deadlines = field(default_factory=Deadlines)
+    capabilities: tuple[str, ...] = ("restart-plugin", "reset", "reboot", "ticket")
+    """Rungs that may be taken here; the others are passed over."""
+    ladders: Mapping[XidClass, Ladder] = field(default_factory=dict)
+    """Ladders of this pool, before the policy's own."""
+    faults: Mapping[str, Ladder | None] = field(default_factory=dict)
+    """Ladders of single codes in this pool, before everything else."""
 
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Whether a node with these labels belongs to the pool."""
         return all(labels.get(name) == value for name, value in self.selector.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempts:
+    """How often a node or a card is repaired within a window before only a ticket is left."""
+
+    window: timedelta = timedelta(days=7)
+    per_node: int = 6
+    per_gpu: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tickets:
+    """Where hardware tickets go. `system` is a key of the registry of ticket systems; None opens no tickets."""
+
+    system: str | None = None
+    directory: str = ""
+    """For `file`: the directory in which each ticket is a file."""
+    url: str = ""
+    """For `webhook`: where drafts are posted to."""
+    secret_file: str = ""
+    """For `webhook`: a file with the secret by which posts are signed."""
+    poll: timedelta = timedelta(minutes=5)
+    """How often an open ticket is looked at."""
+    workloads: bool = False
+    """Whether a ticket may name the work that was on the node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A signed HTTP call to something of the site's own, by the contract in docs/reference/hooks.md."""
+
+    url: str
+    secret_file: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,23 +212,48 @@ class Policy:
     cluster: ClusterName
     alerts: AlertNames
     pools: tuple[Pool, ...]
-    ladders: Mapping[XidClass, tuple[str, ...]]
+    ladders: Mapping[XidClass, Ladder]
     """Rungs per class of Xid, first to last; a class that is absent is only noted. No rungs: cordon, drain and ask."""
-    faults: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
+    faults: Mapping[str, Ladder | None] = field(default_factory=dict)
     """Rungs per fault code, before those of its class; None only notes it."""
     budgets: Budgets = field(default_factory=Budgets)
     node_jobs: NodeJobs = field(default_factory=NodeJobs)
     observe_for: timedelta = timedelta(hours=24)
     """How long an operation in observe mode stays open before it ends as `noted`."""
+    fault_modes: Mapping[str, Mode] = field(default_factory=dict)
+    """The freest mode for single codes, whatever the pool says."""
+    attempts: Attempts = field(default_factory=Attempts)
+    probation: timedelta = timedelta(hours=24)
+    """How long after a release a rung that did not hold is not taken again for the same card."""
+    offenders: Offenders = field(default_factory=Offenders)
+    tickets: Tickets = field(default_factory=Tickets)
+    power: Hook | None = None
+    """What takes a machine's power away and gives it back; None: no rung power-cycle."""
+    provider: Hook | None = None
+    """Who provides machines; None: no rung replace."""
+    own_acts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Step to fault codes that Sickbay's own act may raise on its node; they are no new faults."""
     inventory_max_age: timedelta = timedelta(minutes=5)
     """An older inventory places no alert; workers then read the nodes afresh."""
 
-    def ladder_of(self, xid: Xid) -> tuple[str, ...] | None:
-        """The rungs for this Xid; None when it is only noted, which an unknown one always is (P1)."""
+    def ladder_of(self, xid: Xid, pool: Pool | None = None) -> Ladder | None:
+        """The rungs for this Xid in that pool; None when it is only noted, which an unknown one always is (P1)."""
         code = f"xid-{xid.number}"
-        if code in self.faults:
-            return self.faults[code]
-        return None if xid.class_ is XidClass.UNKNOWN else self.ladders.get(xid.class_)
+        for by_code in (pool.faults if pool else {}, self.faults):
+            if code in by_code:
+                return by_code[code]
+        if xid.class_ is XidClass.UNKNOWN:
+            return None
+        return (pool.ladders if pool else {}).get(xid.class_) or self.ladders.get(xid.class_)
+
+    def mode_for(self, pool: Pool, codes: Iterable[str]) -> Mode:
+        """How far Sickbay may go in that pool for these faults together: as far as the freest of them allows."""
+        allowed = [min(pool.mode, self.fault_modes.get(code, pool.mode), key=lambda mode: mode.rank) for code in codes]
+        return max(allowed, key=lambda mode: mode.rank, default=pool.mode)
+
+    def is_own_act(self, step: str, code: str) -> bool:
+        """Whether a fault of that code on the node is to be expected while this step runs there."""
+        return code in self.own_acts.get(step, ())
 
     def pool_of(self, labels: Mapping[str, str]) -> Pool | None:
         """The first pool that selects a node with these labels; never one for a control-plane node."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from app.domain.alerts import Alert
 from app.domain.faults import Fault, Gpu, read_serial
-from app.domain.policies import ClusterName, Policy
+from app.domain.policies import ClusterName, Ladder, Policy, Pool
 from app.domain.xids import Catalogue, UnreadableXid, XidClass, read_xid
 
 UUID_LABELS = ("UUID", "uuid", "gpu_uuid")
@@ -50,7 +50,7 @@ class Triage:
     xid: int | None = None
     class_: XidClass = XidClass.UNKNOWN
     gpu: Gpu | None = None
-    ladder: tuple[str, ...] = ()
+    ladder: Ladder = ()
     evidence: str = ""
     watchdog: bool = False
 
@@ -62,8 +62,8 @@ class Triage:
         return Fault(code=self.code, node=node, gpu=self.gpu, at=alert.starts_at, source=source, evidence=self.evidence)
 
 
-def triage(alert: Alert, policy: Policy, catalogue: Catalogue) -> Triage:
-    """The worth of one alert by policy and catalogue alone."""
+def triage(alert: Alert, policy: Policy, catalogue: Catalogue, pool: Pool | None = None) -> Triage:
+    """The worth of one alert by policy and catalogue alone; `pool` is that of its node, once it is known."""
     stranger = _other_cluster(alert, policy.cluster)
     if stranger is not None:
         return stranger
@@ -82,7 +82,7 @@ def triage(alert: Alert, policy: Policy, catalogue: Catalogue) -> Triage:
     if number is None:
         text = "no label names an Xid, and none is guessed from text or value"
         return Triage(decision=Decision.NOTE, reason=text, gpu=read_gpu(alert.labels))
-    return _judge(alert, number, policy, catalogue)
+    return _judge(alert, number, policy, catalogue, pool)
 
 
 def read_gpu(labels: Mapping[str, str]) -> Gpu | None:
@@ -94,12 +94,12 @@ def read_gpu(labels: Mapping[str, str]) -> Gpu | None:
     return None if gpu == Gpu() else gpu
 
 
-def _judge(alert: Alert, number: int, policy: Policy, catalogue: Catalogue) -> Triage:
+def _judge(alert: Alert, number: int, policy: Policy, catalogue: Catalogue, pool: Pool | None) -> Triage:
     xid = catalogue.xid(number)
     gpu = read_gpu(alert.labels)
     told = catalogue.describe(number)
     evidence = f"{told} on {gpu}" if gpu else told
-    ladder = policy.ladder_of(xid)
+    ladder = policy.ladder_of(xid, pool)
     if not alert.firing:
         decision, reason = Decision.NOTE, f"{told} is resolved, which proves no repair and releases nothing"
     elif ladder is None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 from app.domain.plans import repair
 from app.domain.plans.planned import PlannedStep
 
-PLANS: dict[str, Callable[[tuple[str, ...]], tuple[PlannedStep, ...]]] = {
+
+class Plan(Protocol):
+    """How a plan is drawn."""
+
+    def __call__(self, ladder: tuple[str, ...], *, wait: PlannedStep | None = None) -> tuple[PlannedStep, ...]:
+        """The steps for these rungs; `wait` goes first."""
+
+
+PLANS: dict[str, Plan] = {
     "repair": repair.plan,
 }
-"""Kind of operation to its plan, made from the ladder's rungs."""
+"""Kind of operation to its plan."""

@@ -16,6 +16,8 @@ from workers.ports import Refusal
 
 PATH = "/api/v1/pods"
 DEFAULT_GRACE_S = 30
+GPU = "nvidia.com/gpu"
+MIG = "nvidia.com/mig-"
 
 
 class Owner(msgspec.Struct):
@@ -50,12 +52,31 @@ class Volume(msgspec.Struct):
     empty_dir: EmptyDir | None = msgspec.field(default=None, name="emptyDir")
 
 
+class Resources(msgspec.Struct):
+    """What a container asks for; extended resources have equal requests and limits."""
+
+    limits: dict[str, str | int] | None = None
+
+
+class Container(msgspec.Struct):
+    """A container; only the GPUs that it holds matter."""
+
+    resources: Resources | None = None
+
+    @property
+    def gpus(self) -> int:
+        """`nvidia.com/gpu` and MIG slices, whole ones by nature."""
+        limits = (self.resources and self.resources.limits) or {}
+        return sum(int(count) for name, count in limits.items() if name == GPU or name.startswith(MIG))
+
+
 class PodSpec(msgspec.Struct):
-    """Where it runs, and how long it may take to end."""
+    """Where it runs, what it holds, and how long it may take to end."""
 
     node: str | None = msgspec.field(default=None, name="nodeName")
     grace: int | None = msgspec.field(default=None, name="terminationGracePeriodSeconds")
     volumes: list[Volume] | None = None
+    containers: list[Container] | None = None
 
 
 class PodStatus(msgspec.Struct):
@@ -89,6 +110,7 @@ class Pod(msgspec.Struct):
             deleted_at=metadata.deleted_at,
             grace=DEFAULT_GRACE_S if grace is None else grace,
             empty_dirs=tuple(volume.name for volume in spec.volumes or [] if volume.empty_dir is not None),
+            gpus=sum(container.gpus for container in spec.containers or []),
         )
 
 

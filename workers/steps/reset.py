@@ -1,0 +1,94 @@
+"""Reset: `nvidia-smi --gpu-reset` of the GPU that is ill, judged by what the GPU says afterwards."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import ClassVar
+
+from app.domain.effects import NodeJob, StartNodeJob
+from app.domain.facts import NodeJobView, NodeView
+from app.domain.guards import Hurts
+from app.domain.operations import Operation
+from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
+from app.domain.policies import Policy
+from app.domain.resets import ResetResult, read_reset
+from app.domain.timeline import spell
+from workers.ports import Ports
+from workers.proof import GRACE, Run
+from workers.step import current, node_job_name
+
+SCRIPT = (
+    'nvidia-smi -i "$1" -pm 0; nvidia-smi --gpu-reset -i "$1"; code=$?; '
+    'nvidia-smi -q -i "$1" | grep -E "GPU Recovery Action|Pending"; nvidia-smi -i "$1" -pm 1; exit $code'
+)
+"""Persistence mode alone blocks a reset, so it is off meanwhile. The UUID is an argument, never pasted in."""
+
+UUID = re.compile(r"GPU-[0-9A-Za-z-]{1,64}")
+TRIES = 2
+"""A GPU that is in use is tried once more; then the next rung is taken."""
+
+
+class Reset:
+    """Done when the GPU answers, asks for no recovery and has no row remap pending."""
+
+    name: ClassVar[str] = "reset"
+    hurts: ClassVar[Hurts] = Hurts.RUNNING_WORK
+
+    def look(self, operation: Operation, node: NodeView, ports: Ports) -> Run:
+        """The node job of the present try."""
+        return Run(node, ports.node_jobs.get(node_job_name(operation, again=_again(operation))))
+
+    def judge(self, operation: Operation, facts: Run, policy: Policy, now: datetime) -> Act | Outcome:
+        """Ask once for each try; an answer that nobody can read is no success."""
+        job, memo = facts.job, current(operation).memo
+        name = node_job_name(operation, again=_again(operation))
+        limit = policy.rules_for(facts.node.labels).deadlines.reset
+        if job is None:
+            if memo.get("seen") == name:
+                return Failed(f"The reset on {facts.node.name} was cut off: its node job was deleted.")
+            return self._ask(operation, facts.node, policy, again=_again(operation))
+        if not job.ended:
+            since = job.created_at or current(operation).started_at or now
+            if now > since + limit + GRACE:
+                return Failed(f"The reset on {facts.node.name} did not end within {spell(limit)}.")
+            return Wait(f"Waits for the reset on {facts.node.name}.", memo={"seen": name})
+        return self._judged(operation, facts, job, policy)
+
+    def _judged(self, operation: Operation, run: Run, job: NodeJobView, policy: Policy) -> Act | Outcome:
+        if not job.output:
+            return Failed(f"The reset on {run.node.name} said nothing ({job.reason or f'exit code {job.exit_code}'}).")
+        reset = read_reset(job.output)
+        if reset.result is ResetResult.DONE and job.succeeded:
+            return Done(f"{reset.reason}")
+        if reset.result is ResetResult.IN_USE and _again(operation) + 1 < TRIES:
+            again = self._ask(operation, run.node, policy, again=_again(operation) + 1)
+            return (
+                again
+                if isinstance(again, NeedsHuman)
+                else Act(again.effects, f"{reset.reason} Tries again.", again.memo)
+            )
+        if reset.result is ResetResult.DONE:
+            return Failed(f"The reset ended with exit code {job.exit_code}, whatever it said.")
+        return Failed(reset.reason)
+
+    def _ask(self, operation: Operation, node: NodeView, policy: Policy, *, again: int) -> Act | NeedsHuman:
+        uuid = next((fault.gpu.uuid for fault in operation.faults if fault.gpu and fault.gpu.uuid), "")
+        if not UUID.fullmatch(uuid):
+            return NeedsHuman(f"{uuid[:80]!r} is no UUID of a GPU, so nothing is reset.")
+        name = node_job_name(operation, again=again)
+        job = NodeJob(
+            name=name,
+            operation=operation.id,
+            step="reset",
+            node=node.name,
+            image=policy.node_jobs.host_image,
+            argv=("chroot", "/host", "/bin/sh", "-c", SCRIPT, "nvidia-smi --gpu-reset", uuid),
+            deadline=policy.rules_for(node.labels).deadlines.reset,
+            host=True,
+        )
+        return Act((StartNodeJob(key=name, job=job),), f"Resets {uuid} on {node.name}.", {"again": str(again)})
+
+
+def _again(operation: Operation) -> int:
+    return int(current(operation).memo.get("again", "0"))
