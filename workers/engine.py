@@ -87,6 +87,7 @@ class Engine:
         """One look and what follows from it. True when the next look may find more to do at once."""
         now = self.clock()
         judged: Act | Outcome
+        held: Changed | None = None
         try:
             node = self.ports.nodes.get(operation.node.name)
             stopped = self._stopped(operation, node, now)
@@ -96,6 +97,7 @@ class Engine:
             step = self._step(operation)
             facts = step.look(operation, node, self.ports)
             judged = step.judge(operation, facts, self.policy, now)
+            held = self._held(operation, node, now) if isinstance(judged, Act) else None
         except TemporaryPortError as error:
             judged = _later(operation, error)
         except PermanentPortError as error:
@@ -106,12 +108,14 @@ class Engine:
             log.exception("own error", node=operation.node.name)
             text = f"Sickbay itself failed here ({type(error).__name__}: {error}); it looks again."
             return self._settle(operation, operations.hold(operation, text, now=now, after=OWN_ERROR), now)
+        if held is not None:
+            return self._settle(operation, held, now)
         if isinstance(judged, Act):
             return self._act(operation, self._step(operation), judged, now)
         return self._outcome(operation, judged, now)
 
     def _stopped(self, operation: Operation, node: NodeView | None, now: datetime) -> Changed | None:
-        """The operation as an interruption, a guard or the end of its plan leaves it; None when its step may act."""
+        """The operation as an interruption, or the end of its plan or rung, leaves it; None when it may be looked at."""
         pool = self.policy.pool_of(node.labels) if node else None
         match interruption(operation, node, pool=pool, policy=self.policy, now=now):
             case Interruption(result, reason, clean_up=True):
@@ -124,10 +128,16 @@ class Engine:
                 return operations.apply(operation, Wait(reason), now=now)
         if operation.current is None:
             return operations.ask(operation, operation.reason, asks="", now=now)
-        assert node is not None  # noqa: S101 - the interruption above covers a node that is gone
+        return self._passed_over(operation, pool, now)
+
+    def _held(self, operation: Operation, node: NodeView, now: datetime) -> Changed | None:
+        """The operation as a guard leaves it; None when its step may act.
+
+        Only an act is held. What was begun, such as a reboot that was asked for, is waited for and proven all the same.
+        """
         hold = self._hold(operation, node, now)
         if hold is None:
-            return self._passed_over(operation, pool, now)
+            return None
         if hold.needs_human:
             return operations.ask(operation, hold.reason, asks=hold.asks, now=now)
         return operations.hold(operation, hold.reason, now=now, after=hold.after)
@@ -208,7 +218,10 @@ class Engine:
                 return True
         held = replace(intent, version=version)
         if step.hurts is not Hurts.NEW_WORK:  # the cordon's own patch refuses a node that has changed
-            stopped = self._stopped(held, self.ports.nodes.get(held.node.name), self.clock())
+            node = self.ports.nodes.get(held.node.name)
+            stopped = self._stopped(held, node, self.clock())
+            if stopped is None and node is not None:
+                stopped = self._held(held, node, self.clock())
             if stopped is not None:
                 return self._settle(held, stopped, self.clock(), claim)
         return self._perform(held, act.effects, claim)

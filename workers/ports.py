@@ -6,13 +6,16 @@ counts as done. Every failure is a `PortError`: temporary (wait, back off) or pe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from app.domain.effects import NodeJob, PatchNode
 from app.domain.facts import NodeJobView, NodeView, PodView
+from app.domain.history import HistoryRow
 from app.domain.placement import Inventory
+from app.domain.tickets import OutboxEntry, TicketDraft, TicketRef, TicketState
 
 
 class NodeChangedError(Exception):
@@ -73,6 +76,53 @@ class Places(Protocol):
         """All nodes and exporter pods as they are now."""
 
 
+class Power(Protocol):
+    """What feeds the machines."""
+
+    def cycle(self, node: str, key: str) -> None:
+        """Off and on, once for this key however often it is asked."""
+
+
+class Provider(Protocol):
+    """Who provides machines."""
+
+    def replace(self, node: str, key: str) -> None:
+        """Asks for another machine under this name, once for this key."""
+
+
+class Tickets(Protocol):
+    """Where hardware tickets are kept. Each call ends, or fails, within the time the engine grants one.
+
+    A time-out after sending is a TemporaryPortError: whether the ticket is there, only `find` tells.
+    """
+
+    def find(self, key: str) -> TicketRef | None:
+        """The ticket with that key, open or closed; None only when its system says that there is none."""
+
+    def open(self, draft: TicketDraft) -> TicketRef:
+        """Opens it, or gives the one that has its key already."""
+
+    def comment(self, ref: TicketRef, text: str) -> None:
+        """Adds a text, once however often it is asked."""
+
+    def state(self, ref: TicketRef) -> TicketState:
+        """Open, closed, or unknown when it is gone or cannot be read."""
+
+
+class Outbox(Protocol):
+    """Who may open the ticket of a cause. The store answers this one; commits write it."""
+
+    def of(self, cause: str) -> OutboxEntry | None:
+        """What was last written for that cause, None when nothing was."""
+
+
+class CardHistory(Protocol):
+    """What cards have been through. The store answers this one."""
+
+    def of(self, card: str, limit: int) -> Sequence[HistoryRow]:
+        """The faults of a serial or UUID, newest first."""
+
+
 class Baselines(Protocol):
     """What peers measured. The store answers this one."""
 
@@ -89,3 +139,8 @@ class Ports:
     node_jobs: NodeJobs
     places: Places
     baselines: Baselines
+    power: Power | None = None
+    provider: Provider | None = None
+    tickets: Tickets | None = None
+    outbox: Outbox | None = None
+    history: CardHistory | None = None

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar, Protocol
 
 from app.domain.effects import NodeJob, RemoveNodeJob, StartNodeJob
+from app.domain.evidence import gpus_noted
 from app.domain.facts import NodeJobView, NodeView
 from app.domain.guards import Hurts
 from app.domain.operations import Operation
@@ -136,6 +137,4 @@ def expected_gpus(operation: Operation, node: NodeView) -> int | None:
 
     None when neither is known; then nothing can be proven about all of them.
     """
-    evidence = operation.last("evidence")
-    told = evidence.memo.get("gpus", "") if evidence else ""
-    return max(int(told) if told.isdecimal() else 0, node.gpu_capacity) or None
+    return max(gpus_noted(operation), node.gpu_capacity) or None

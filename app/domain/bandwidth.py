@@ -52,6 +52,10 @@ def read_nccl(text: str) -> Bandwidth:
     return Bandwidth(verdict, reason, speed, tuple(output.sizes), output.ranks, output.average_gb_s)
 
 
+IMPLAUSIBLE_GB_S = 10_000.0
+"""More than ten times the bus bandwidth of any node that figures are published for."""
+
+
 def judge_bandwidth(
     measured: Bandwidth, *, floor_gb_s: float | None, peers: Sequence[float], tolerance: float = 0.1
 ) -> tuple[Verdict, str]:
@@ -89,6 +93,8 @@ def _verdict(output: NcclOutput, speed: float | None) -> tuple[Verdict, str]:
         return Verdict.INCONCLUSIVE, doubt
     if not speed:
         return Verdict.INCONCLUSIVE, "No bus bandwidth was measured at the largest size."
+    if speed > IMPLAUSIBLE_GB_S:
+        return Verdict.INCONCLUSIVE, f"{_figure(speed)} GB/s is more than any machine has: the output is mangled."
     if output.too_slow:
         return Verdict.FAIL, f"{_figure(speed)} GB/s: the test itself found it too slow (NCCL_TESTS_MIN_BW)."
     ranks = "" if output.ranks is None else f" over {output.ranks} GPUs"

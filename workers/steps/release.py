@@ -11,7 +11,7 @@ from app.domain.facts import NodeJobView, NodeView
 from app.domain.guards import Hurts
 from app.domain.marks import Mark, read_mark, release_patch
 from app.domain.operations import Operation
-from app.domain.outcomes import Act, Done, NeedsHuman, Outcome, Wait
+from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
 from app.domain.plans.planned import PlannedStep
 from app.domain.policies import Policy
 from app.domain.timeline import spell
@@ -49,7 +49,7 @@ class Release:
         ours = mark is not None and mark.operation == operation.id
         if ours and not ordered and operation.uncovered_faults:
             told = "; ".join(fault.evidence for fault in operation.uncovered_faults)
-            return NeedsHuman(f"{facts.node.name} stays cordoned: after the repair came {told}.")
+            return Failed(f"{facts.node.name} stays cordoned: after the repair came {told}.")
         if facts.running:
             return _end(current(operation), facts.running, now)
         if mark is None or not ours:
