@@ -13,7 +13,9 @@ from __future__ import annotations
 from redis import Redis
 
 from app.store.alerts import Alerts
+from app.store.attempts import AttemptsMade
 from app.store.baselines import Baselines
+from app.store.breaker import BreakerState
 from app.store.connection import Link, connect
 from app.store.documents import NewerDocumentError, UnreadableDocumentError
 from app.store.heartbeats import Heartbeats
@@ -34,10 +36,13 @@ from app.store.values import (
     Committed,
     Conflict,
     Duplicate,
+    FellIll,
     NodeSummary,
     NoPlace,
     Pause,
     PendingAlert,
+    Trip,
+    Tripped,
 )
 from app.store.watchdog import Watchdog
 
@@ -52,12 +57,15 @@ __all__ = [
     "Committed",
     "Conflict",
     "Duplicate",
+    "FellIll",
     "NewerDocumentError",
     "NoPlace",
     "NodeSummary",
     "Pause",
     "PendingAlert",
     "Store",
+    "Trip",
+    "Tripped",
     "UnreadableDocumentError",
     "connect",
 ]
@@ -79,6 +87,8 @@ class Store:
         self.watchdog = Watchdog(link)
         self.heartbeats = Heartbeats(link)
         self.baselines = Baselines(link)
+        self.attempts = AttemptsMade(link)
+        self.breaker = BreakerState(link)
 
     def ping(self) -> None:
         """Returns when Redis answers, else StoreUnavailable."""

@@ -19,11 +19,12 @@ from typing import Any, Final, TypeVar
 import msgspec
 import structlog
 
+from app.domain.breaker import Opened
 from app.domain.history import HistoryRow
 from app.domain.operations import Operation
 from app.domain.timeline import Entry
 from app.errors import SickbayError
-from app.store.values import AlertRecord, Baseline, Pause, PendingAlert, SeenNodes
+from app.store.values import AlertRecord, Baseline, Pause, PendingAlert, SeenNodes, Trip
 
 log = structlog.get_logger(__name__)
 
@@ -63,6 +64,8 @@ FORMS: dict[type[Any], Form] = {
     SeenNodes: Form("inventory"),
     Pause: Form("pause"),
     Baseline: Form("baseline"),
+    Opened: Form("node that fell ill"),
+    Trip: Form("trip of the breaker"),
 }
 
 

@@ -1,11 +1,21 @@
-"""What each card has been through, kept under its serial, or under its UUID until the serial is known."""
+"""What each card has been through, kept under its serial, or under its UUID until the serial is known.
+
+Two GPUs that share one serial, as on a board with two of them, are kept apart by their UUIDs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from app.domain.faults import Gpu
 from app.domain.history import HistoryRow
+from app.store import cards
 from app.store.connection import Link
-from app.store.documents import read
+from app.store.documents import micros, read_readable
 from app.store.keys import BOUNDS, KEYS, plain
+
+_CHUNK = 200
 
 
 class History:
@@ -14,11 +24,27 @@ class History:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    def of(self, card: str, limit: int = BOUNDS["history"]) -> list[HistoryRow]:
-        """The rows of a serial or UUID, newest first."""
-        name = plain(card)
-        name = self._link.ask("GET", KEYS["alias"] + name) or name
-        return [read(HistoryRow, text) for text in self._link.ask("ZREVRANGE", KEYS["history"] + name, 0, limit - 1)]
+    def of(self, card: str | Gpu, limit: int = BOUNDS["history"]) -> list[HistoryRow]:
+        """The rows of a serial or UUID, or of a card as far as it is known, newest first."""
+        names = cards.names(self._link, card)
+        commands = [("ZREVRANGE", KEYS["history"] + name, 0, limit - 1) for name in names]
+        rows = [row for texts in self._link.ask_all(commands) for row in read_readable(HistoryRow, texts)]
+        return sorted(rows, key=lambda row: row.at, reverse=True)[:limit]
+
+    def cards(self, limit: int = BOUNDS["cards"], *, since: datetime | None = None) -> list[str]:
+        """Names of the cards that had a fault, the latest first: what `of` and `rows` take."""
+        least = "-inf" if since is None else micros(since)
+        return list(self._link.ask("ZREVRANGEBYSCORE", KEYS["cards"], "+inf", least, "LIMIT", 0, limit))
+
+    def rows(self, names: Sequence[str], *, since: datetime) -> Mapping[str, list[HistoryRow]]:
+        """Each of these cards with its rows since then, newest first, in few round trips. For lists of many cards."""
+        found: dict[str, list[HistoryRow]] = {}
+        for start in range(0, len(names), _CHUNK):
+            chunk = names[start : start + _CHUNK]
+            commands = [("ZREVRANGEBYSCORE", KEYS["history"] + name, "+inf", micros(since)) for name in chunk]
+            for name, texts in zip(chunk, self._link.ask_all(commands), strict=True):
+                found[name] = read_readable(HistoryRow, texts)
+        return found
 
     def join(self, uuid: str, serial: str) -> None:
         """From now on this UUID's rows, also those to come, stand under the serial. Doing it again changes nothing."""

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from app.domain.facts import NodeView
 from app.domain.placement import Inventory, KnownNode
+from app.store import breaker
 from app.store.connection import Link
 from app.store.documents import micros, moment, read_readable, write
 from app.store.keys import KEYS, hashed
@@ -53,7 +54,12 @@ class Inventories:
             if node.out_by_others:
                 out += (node.name, node.pool or "")
         fields = ("at", micros(at), "digest", hashed(text), "document", text)
-        commands: list[Sequence[str | int]] = [("HSET", KEYS["inventory"], *fields), ("DEL", KEYS["out"])]
+        counts = breaker.populations(seen)
+        commands: list[Sequence[str | int]] = [
+            ("HSET", KEYS["inventory"], *fields),
+            ("DEL", KEYS["out"], KEYS["fleet"]),
+            ("HSET", KEYS["fleet"], *(part for count in counts.items() for part in count)),
+        ]
         if out:
             commands.append(("HSET", KEYS["out"], *out))
         self._link.ask_all(commands, at_once=True)

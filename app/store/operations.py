@@ -10,7 +10,7 @@ from typing import Any
 
 from app.domain.guards import Budget
 from app.domain.operations import Operation, State
-from app.store import places
+from app.store import attempts, breaker, places
 from app.store.alerts import delivery
 from app.store.connection import Link
 from app.store.documents import FORMS, NewerDocumentError, micros, moment, read, read_readable, write
@@ -24,6 +24,7 @@ from app.store.values import (
     Conflict,
     Duplicate,
     NoPlace,
+    Tripped,
 )
 
 _CHUNK = 100
@@ -72,6 +73,8 @@ class Operations:
                 return Conflict(version=int(rest[0]), open_operation=rest[1] or None)
             case "claimed":
                 return ClaimedBy(owner=rest[0], until=moment(rest[1]))
+            case "tripped":
+                return Tripped()
             case "no place":
                 return NoPlace(budget=rest[0], limit=int(rest[1]), users=frozenset(rest[2:]))
             case "newer":
@@ -170,7 +173,11 @@ def _request(change: Change) -> dict[str, Any]:
         "held_claim": None if held is None else {"owner": held[0], "fence": held[1]},
         "drop_claim_of": change.drop_claim_of,
         "places": [places.request(name, limit) for name, limit in change.places.items()],
+        "gives_back": list(change.gives_back),
         "disrupted": change.disrupted,
+        "attempt": attempts.request(change.attempt, operation),
+        "ill": None if change.ill is None else breaker.request(change.ill, change.now),
+        "begins_to_hurt": change.begins_to_hurt,
     }
 
 

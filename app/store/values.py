@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from app.domain.alerts import Alert
+from app.domain.breaker import Breaker, Opened
 from app.domain.guards import Budget
 from app.domain.history import HistoryRow
 from app.domain.operations import Operation
@@ -55,6 +56,21 @@ class Claim:
     fence: int
 
 
+@dataclass(frozen=True, slots=True)
+class FellIll:
+    """That the node of a new operation fell ill, and the rules by which that may trip the breaker."""
+
+    opened: Opened
+    rules: Breaker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trip:
+    """When the breaker tripped. Why is told from what fell ill around then (`store.breaker.sentence`)."""
+
+    at: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One commit: everything in it is stored, or nothing.
@@ -64,7 +80,11 @@ class Change:
       makes the commit depend on that claim being the stored one. Without any of them the version alone decides.
     * `occurrence` is the alert's that led here; `pending_id` says that it waited and that its occurrence is ours.
     * `places` are the budgets (name to limit) in which the node takes a place until the operation is finished.
+    * `gives_back` are budgets in which it keeps no place any longer; `disruptions` means those of pools too.
     * `disrupted` remembers `now` as a disruption of the node by this operation.
+    * `attempt` is the rung that this commit begins; it counts once for the node and for each card with a fault.
+    * `ill` says that the node fell ill, which may trip the breaker of those rules.
+    * `begins_to_hurt`: it begins a step that hurts, which a tripped breaker refuses.
     """
 
     operation: Operation
@@ -79,7 +99,11 @@ class Change:
     alert: AlertRecord | None = None
     history: tuple[HistoryRow, ...] = ()
     places: Mapping[str, int] = field(default_factory=dict)
+    gives_back: tuple[str, ...] = ()
     disrupted: bool = False
+    attempt: str | None = None
+    ill: FellIll | None = None
+    begins_to_hurt: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +154,12 @@ class Duplicate:
     operation: str | None
 
 
-CommitResult = Committed | Conflict | ClaimedBy | NoPlace | Duplicate
+@dataclass(frozen=True, slots=True)
+class Tripped:
+    """The breaker has tripped, so nothing begins that hurts. `store.breaker.sentence` says why."""
+
+
+CommitResult = Committed | Conflict | ClaimedBy | NoPlace | Tripped | Duplicate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

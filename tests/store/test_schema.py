@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from app.store import ClaimRequest, Store
+from app.domain.breaker import Breaker, Opened
+from app.store import ClaimRequest, FellIll, Store
 from app.store.documents import FORMS
 from app.store.keys import BOUNDS, KEYS
 from tests.store.things import MINUTE, NOW, alert, committed, entry, finished, node, operation, record, row
@@ -24,9 +25,10 @@ def live(store: Store) -> None:
     told = {"occurrence": "x", "alert": record(), "history": (row(serial="1", uuid="GPU-a"),), "entries": (entry("."),)}
     claim = ClaimRequest(owner="worker-a", until=NOW + MINUTE)
     opened = committed(store, operation("op-1"), **told)
-    begun = committed(store, opened, claim=claim, places={"cordons": 9, "disruptions": 3}, disrupted=True)
+    begun = committed(store, opened, claim=claim, places={"cordons": 9, "disruptions": 3}, disrupted=True, attempt="reboot")
     committed(store, finished(begun))
-    committed(store, operation("op-2"), places={"cordons": 9})
+    ill = FellIll(Opened(node="gpu-001", at=NOW), Breaker(least=0))
+    committed(store, operation("op-2"), places={"cordons": 9}, ill=ill)
     store.pending.put(alert(), "y", record(), now=NOW)
     store.pause.set("ana", "power work", NOW)
     store.watchdog.heard(NOW)

@@ -13,6 +13,7 @@ from app.domain.facts import NodeView
 from app.domain.faults import Fault, Gpu
 from app.domain.history import HistoryRow
 from app.domain.operations import NodeRef, Operation, Result, finish, open_repair
+from app.domain.policies import Rung
 from app.domain.timeline import Entry
 from app.domain.triage import Decision
 from app.store import AlertRecord, Change, Committed, Store
@@ -27,7 +28,7 @@ def operation(name: str = "op-1", node: str = "gpu-001", *, at: datetime = NOW) 
     gpu = Gpu(serial="0321", uuid="GPU-aa", index=3)
     fault = Fault(code="xid-79", node=node, gpu=gpu, at=at, source="alert GpuXid", evidence="Xid 79 on GPU 3")
     opened, _ = open_repair(
-        fault, id=name, node=NodeRef(name=node, uid=f"uid-{node}"), pool="train", ladder=("reboot",), now=at
+        fault, id=name, node=NodeRef(name=node, uid=f"uid-{node}"), pool="train", ladder=(Rung(rung="reboot"),), now=at
     )
     return opened
 

@@ -1,5 +1,5 @@
 -- One change of one operation with all that belongs to it, or nothing. The first rule that speaks decides:
--- repeated call, occurrence, version and node, claim, places. Only below the last of them is anything written.
+-- repeated call, occurrence, version and node, claim, breaker, places. Only below the last of them is anything written.
 local id, node = request.id, request.node
 local now = tonumber(request.now)
 local key = K.operation .. id
@@ -36,9 +36,13 @@ if claim then
 end
 if request.finished or (request.drop_claim_of and request.drop_claim_of == owner) then owner, claimed_until = '', '0' end
 
+-- A breaker that has tripped lets nothing begin that hurts; what has begun goes on, and all is given back.
+if request.begins_to_hurt and redis.call('EXISTS', K.breaker) == 1 then return {'tripped'} end
+
 -- A place is a field "node|budget" (no node's name holds a bar); nodes that are out by other hands use up the budgets of
 -- disruptions. Whoever holds a place keeps it when others fill the budget: else full houses would hold each other.
-local reserved = (request.finished or #request.places > 0) and redis.call('HGETALL', K.places) or {}
+local asks_for_places = #request.places > 0 or #request.gives_back > 0
+local reserved = (request.finished or asks_for_places) and redis.call('HGETALL', K.places) or {}
 for _, budget in ipairs(request.places) do
   local users, count, held = {}, 0, false
   local function add(name)
@@ -115,8 +119,52 @@ else
     redis.call('PERSIST', timeline)
   end
   redis.call('HSET', K.on_node, node, id)
+  for i = 1, #reserved, 2 do
+    for _, budget in ipairs(request.gives_back) do
+      local whole = node .. '|' .. budget
+      local of = whole .. ' of '
+      if reserved[i] == whole or string.sub(reserved[i], 1, #of) == of then redis.call('HDEL', K.places, reserved[i]) end
+    end
+  end
   for _, budget in ipairs(request.places) do
     redis.call('HSET', K.places, node .. '|' .. budget.name, id)
+  end
+end
+
+-- One rung of one operation is one attempt, at the time it was first begun.
+local attempt = request.attempt
+if attempt then
+  local function tried(key)
+    redis.call('ZADD', key, 'NX', request.now, id .. '|' .. attempt.rung .. '|' .. node)
+    bound_attempts(key)
+  end
+  tried(K.node_attempts .. node)
+  for _, card in ipairs(attempt.cards) do tried(K.card_attempts .. card_name(card.serial, card.uuid)) end
+end
+
+-- A node that fell ill is counted with those that share something with it; one too many within the window trips the
+-- breaker, in the very commit that makes it so. The rule is that of app/domain/breaker.py.
+local ill = request.ill
+if ill then
+  redis.call('ZADD', K.ill, request.now, ill.document)
+  redis.call('ZREMRANGEBYRANK', K.ill, 0, -(BOUND.ill + 1))
+  redis.call('EXPIRE', K.ill, BOUND.ill_s)
+end
+if ill and redis.call('EXISTS', K.breaker) == 0 then
+  local recent = {}
+  for _, document in ipairs(redis.call('ZRANGEBYSCORE', K.ill, '(' .. ill.since, '+inf')) do
+    recent[#recent + 1] = cjson.decode(document)
+  end
+  for _, group in ipairs(ill.groups) do
+    local nodes, count = {}, 0
+    for _, one in ipairs(recent) do
+      if (not group.field or one[group.field] == group.value) and not nodes[one.node] then
+        nodes[one.node], count = true, count + 1
+      end
+    end
+    local population = tonumber(redis.call('HGET', K.fleet, group.population) or 0)
+    local limit = math.max(ill.least, math.min(math.floor(ill.share * population + 1e-9), ill.most))
+    if count > limit then redis.call('SET', K.breaker, ill.trip) end
   end
 end
 

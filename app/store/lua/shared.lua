@@ -49,23 +49,80 @@ local function bound_history(key)
   redis.call('EXPIRE', key, BOUND.history_s)
 end
 
--- From now on the rows of this UUID stand under the serial, also those that are there already.
+local function list_card(card, at)
+  redis.call('ZADD', K.cards, 'GT', at, card)
+  redis.call('ZREMRANGEBYRANK', K.cards, 0, -(BOUND.cards + 1))
+end
+
+local function bound_attempts(key)
+  redis.call('ZREMRANGEBYRANK', key, 0, -(BOUND.attempts + 1))
+  redis.call('EXPIRE', key, BOUND.attempts_s)
+end
+
+-- A second UUID under one serial: a board with two GPUs, or a serial that is none. Each GPU gets its own rows again.
+local function part_dies(serial)
+  for _, uuid in ipairs(redis.call('SMEMBERS', K.dies .. serial)) do redis.call('DEL', K.alias .. uuid) end
+  local together = K.history .. serial
+  for _, document in ipairs(redis.call('ZRANGE', together, 0, -1)) do
+    local uuid = cjson.decode(document).gpu.uuid
+    if type(uuid) == 'string' and #uuid <= 128 and string.match(uuid, '^[%w._-]+$') then
+      local at = redis.call('ZSCORE', together, document)
+      redis.call('ZADD', K.history .. uuid, at, document)
+      bound_history(K.history .. uuid)
+      list_card(uuid, at)
+      redis.call('ZREM', together, document)
+    end
+  end
+end
+
+-- From now on what is on record of this UUID stands under the serial, unless the serial has several.
 local function join_card(uuid, serial)
   if uuid == serial then return end
-  local from, to = K.history .. uuid, K.history .. serial
-  redis.call('SET', K.alias .. uuid, serial, 'EX', BOUND.history_s)
-  if redis.call('EXISTS', from) == 1 then
-    redis.call('ZUNIONSTORE', to, 2, to, from, 'AGGREGATE', 'MAX')
-    redis.call('DEL', from)
-    bound_history(to)
+  local dies = K.dies .. serial
+  local known = redis.call('SCARD', dies)
+  if redis.call('SISMEMBER', dies, uuid) == 0 then
+    if known == 1 then part_dies(serial) end
+    if known < BOUND.dies then redis.call('SADD', dies, uuid) end
+    known = known + 1
   end
+  redis.call('EXPIRE', dies, BOUND.history_s)
+  if known > 1 then
+    redis.call('DEL', K.alias .. uuid)
+    return
+  end
+  redis.call('SET', K.alias .. uuid, serial, 'EX', BOUND.history_s)
+  local function move(family, bound)
+    local from, to = family .. uuid, family .. serial
+    if redis.call('EXISTS', from) == 1 then
+      redis.call('ZUNIONSTORE', to, 2, to, from, 'AGGREGATE', 'MAX')
+      redis.call('DEL', from)
+      bound(to)
+    end
+  end
+  move(K.history, bound_history)
+  move(K.card_attempts, bound_attempts)
+  local at = redis.call('ZSCORE', K.cards, uuid)
+  if at then
+    redis.call('ZREM', K.cards, uuid)
+    list_card(serial, at)
+  end
+end
+
+-- The name under which a card's records stand.
+local function card_name(serial, uuid)
+  if not serial then return redis.call('GETEX', K.alias .. uuid, 'EX', BOUND.history_s) or uuid end
+  if uuid then
+    join_card(uuid, serial)
+    if redis.call('SCARD', K.dies .. serial) > 1 then return uuid end
+  end
+  return serial
 end
 
 local function file_rows()
   for _, row in ipairs(request.history or {}) do
-    local card = row.serial or redis.call('GETEX', K.alias .. row.uuid, 'EX', BOUND.history_s) or row.uuid
-    if row.serial and row.uuid then join_card(row.uuid, row.serial) end
+    local card = card_name(row.serial, row.uuid)
     redis.call('ZADD', K.history .. card, row.at, row.document)
     bound_history(K.history .. card)
+    list_card(card, row.at)
   end
 end
