@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from app.domain.effects import CommentTicket, OpenTicket
+from app.domain import effects
 from app.domain.facts import NodeView, TicketRef
 from app.domain.guards import Hurts
 from app.domain.history import HistoryRow
@@ -24,11 +24,15 @@ from app.domain.outcomes import Act, Done, Learned, NeedsHuman, Outcome, Wait
 from app.domain.policies import Policy
 from app.domain.tickets import SHOWN, OutboxEntry, TicketState, blamed, causes, comment, draft, ticket_key
 from app.domain.timeline import spell
+from app.errors import TemporaryPortError
 from workers.ports import Outbox, Ports, Tickets
 from workers.step import current
 
 SETTLES = timedelta(minutes=1)
 """How long a ticket that may have been sent is looked for; searches of some systems lag by several seconds."""
+
+PATIENCE = timedelta(hours=1)
+"""How long a ticket system may stay silent before a person is asked."""
 
 SENDS = 3
 """How often a ticket is sent whose sending was not answered, before a person is asked."""
@@ -53,9 +57,11 @@ class Sought:
     history: Sequence[HistoryRow] = ()
     ready: bool = True
     """Whether there is a system to ask at all."""
+    trouble: str = ""
+    """Why it could not be asked now, in a sentence."""
 
 
-class OpenTicketStep:
+class OpenTicket:
     """Done when its system shows the ticket."""
 
     name: ClassVar[str] = "open-ticket"
@@ -70,7 +76,10 @@ class OpenTicketStep:
             return Sought()
         card = blamed(operation)
         history = ports.history.of(card.key, SHOWN + 1) if ports.history and card and card.key else ()
-        each = [_seek(operation, cause, ports.outbox, ports.tickets) for cause in fixed.split(_SEPARATOR)]
+        try:
+            each = [_seek(operation, cause, ports.outbox, ports.tickets) for cause in fixed.split(_SEPARATOR)]
+        except TemporaryPortError as error:
+            return Sought(cause=fixed, trouble=str(error))
         first = next((sought for sought in each if _alive(sought, operation)), each[0])
         return Sought(
             cause=first.cause, number=first.number, ticket=first.ticket, entry=first.entry, history=tuple(history)
@@ -84,6 +93,8 @@ class OpenTicketStep:
         if not facts.cause:
             told = f"A ticket is due for {about}: looks whether one is open already."
             return Act((), told, {"causes": _SEPARATOR.join(causes(policy.cluster.name, operation))})
+        if facts.trouble:
+            return _unasked(operation, facts.trouble, about, now)
         if facts.number > MAX_NUMBER:
             return NeedsHuman(f"{MAX_NUMBER} closed tickets are about {about}: open the next one by hand.")
         if facts.ticket is not None:
@@ -128,6 +139,16 @@ def _alive(sought: Sought, operation: Operation) -> bool:
     return entry.operation_open or entry.intent.operation == operation.id
 
 
+def _unasked(operation: Operation, trouble: str, about: str, now: datetime) -> Outcome:
+    """Nothing is sent by guess. A person who was asked is no longer needed once the system answers."""
+    since = current(operation).started_at or now
+    if now - since < PATIENCE:
+        return Wait(f"{trouble} It is asked again.")
+    return NeedsHuman(
+        f"{trouble} For {spell(PATIENCE)} nobody could tell whether {about} has a ticket; it is asked again."
+    )
+
+
 def _taken(operation: Operation, facts: Sought, ticket: TicketRef, about: str) -> Act | Outcome:
     where = f" ({ticket.url})" if ticket.url else ""
     learned = Learned(ticket=ticket)
@@ -135,7 +156,7 @@ def _taken(operation: Operation, facts: Sought, ticket: TicketRef, about: str) -
         return Done(f"Ticket {ticket.key} is open for {about}{where}.", learned=learned)
     text = f"Ticket {ticket.key} is about {about} already{where}"
     if current(operation).memo.get("commented") != ticket.key:
-        said = CommentTicket(key=f"{operation.id}/comment", ticket=ticket, text=comment(operation))
+        said = effects.CommentTicket(key=f"{operation.id}/comment", ticket=ticket, text=comment(operation))
         return Act((said,), f"{text}: adds a comment to it.")
     return Done(f"{text}; this operation waits for it too.", learned=learned)
 
@@ -151,7 +172,9 @@ def _perhaps_sent(
         return Wait(f"{other} opens the ticket for {about}: waits for it.", after=SETTLES / 2)
     left = entry.intent.at + SETTLES - now
     if left > timedelta(0):
-        text = f"The ticket for {about} may have been sent and does not show yet: it is looked for, for {spell(SETTLES)}."
+        text = (
+            f"The ticket for {about} may have been sent and does not show yet: it is looked for, for {spell(SETTLES)}."
+        )
         return Wait(text, after=left)
     if memo.get("answered"):
         return NeedsHuman(
@@ -168,5 +191,5 @@ def _perhaps_sent(
 
 def _send(operation: Operation, facts: Sought, policy: Policy, reason: str, *, sends: int) -> Act:
     told = draft(operation, facts.history, policy, key=ticket_key(facts.cause, facts.number))
-    opened = OpenTicket(key=told.key, cause=facts.cause, number=facts.number, draft=told)
+    opened = effects.OpenTicket(key=told.key, cause=facts.cause, number=facts.number, draft=told)
     return Act((opened,), reason, {"sends": str(sends)})
