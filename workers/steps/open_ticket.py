@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from app.domain import effects
+from app.domain.effects import CommentTicket, OpenTicket
 from app.domain.facts import NodeView, TicketRef
 from app.domain.guards import Hurts
 from app.domain.history import HistoryRow
@@ -61,7 +61,7 @@ class Sought:
     """Why it could not be asked now, in a sentence."""
 
 
-class OpenTicket:
+class TicketOpening:
     """Done when its system shows the ticket."""
 
     name: ClassVar[str] = "open-ticket"
@@ -156,7 +156,7 @@ def _taken(operation: Operation, facts: Sought, ticket: TicketRef, about: str) -
         return Done(f"Ticket {ticket.key} is open for {about}{where}.", learned=learned)
     text = f"Ticket {ticket.key} is about {about} already{where}"
     if current(operation).memo.get("commented") != ticket.key:
-        said = effects.CommentTicket(key=f"{operation.id}/comment", ticket=ticket, text=comment(operation))
+        said = CommentTicket(key=f"{operation.id}/comment", ticket=ticket, text=comment(operation))
         return Act((said,), f"{text}: adds a comment to it.")
     return Done(f"{text}; this operation waits for it too.", learned=learned)
 
@@ -191,5 +191,5 @@ def _perhaps_sent(
 
 def _send(operation: Operation, facts: Sought, policy: Policy, reason: str, *, sends: int) -> Act:
     told = draft(operation, facts.history, policy, key=ticket_key(facts.cause, facts.number))
-    opened = effects.OpenTicket(key=told.key, cause=facts.cause, number=facts.number, draft=told)
+    opened = OpenTicket(key=told.key, cause=facts.cause, number=facts.number, draft=told)
     return Act((opened,), reason, {"sends": str(sends)})
