@@ -12,13 +12,14 @@ from datetime import timedelta
 from app.domain.effects import NodeJob
 from app.domain.facts import NodeJobView
 from tests.fake_world import Machine, World
-from tests.tool_output import bandwidth, diagnosis
+from tests.tool_output import IN_USE, bandwidth, card_list, diagnosis, reset_output
 
 POD_START = timedelta(seconds=10)
 REBOOT_COMMAND = timedelta(seconds=5)
 REBOOT = timedelta(minutes=6)
 DIAGNOSIS = timedelta(minutes=13)
 BENCHMARK = timedelta(minutes=2)
+RESET = timedelta(minutes=2)
 KEPT_AFTER_END = timedelta(hours=1)
 
 
@@ -139,6 +140,23 @@ class FakeNodeJobs:
         if kind != "hang":
             self._later(BENCHMARK, running.view.uid, lambda uid: self._end(uid, *ends[kind]))
 
+    def _reset(self, running: _Running, machine: Machine) -> None:
+        uuid = running.job.argv[-1]
+        ends: dict[str, tuple[int, str]] = {
+            "works": (0, reset_output(uuid, "None")),
+            "no-effect": (0, reset_output(uuid, "Reset")),
+            "in-use": (255, IN_USE),
+            "impossible": (1, "Unable to reset this GPU because it is not supported.\n"),
+        }
+        if machine.reset == "works":
+            machine.recovery = "None"
+        if machine.reset != "hang":
+            self._later(RESET, running.view.uid, lambda uid: self._end(uid, *ends[machine.reset]))
+
+    def _list_cards(self, running: _Running, machine: Machine) -> None:
+        output = card_list(running.view.node, machine.serials, machine.swapped, machine.recovery)
+        self._later(timedelta(seconds=5), running.view.uid, lambda uid: self._end(uid, 0, output))
+
     def _reboot(self, running: _Running, machine: Machine) -> None:
         if machine.reboot == "fails":
             said = "Failed to connect to bus: No such file or directory\n"
@@ -156,6 +174,13 @@ class FakeNodeJobs:
             self._end(running.view.uid, 255, None, "Error")
         if self._world.machines[node].reboot != "quick":
             self._change(node, ready=False)
+
+    def cycle_power(self, node: str) -> None:
+        """Its power goes and comes back: what a reboot does, whatever the machine's own reboot would have done."""
+        machine = self._world.machines[node]
+        machine.reboot, machine.recovery = "new-boot", "None"
+        self._world.after(REBOOT_COMMAND, lambda: self._down(node))
+        self._world.after(REBOOT, lambda: self._up(node, machine))
 
     def _up(self, node: str, machine: Machine) -> None:
         if self._world.machines[node] is not machine:  # another machine took its name meanwhile
@@ -202,5 +227,7 @@ _KINDS: dict[str, Callable[[FakeNodeJobs, _Running, Machine], None]] = {
     "dcgmi diag": FakeNodeJobs._diagnose,
     "all_reduce_perf": FakeNodeJobs._benchmark,
     "systemctl reboot": FakeNodeJobs._reboot,
+    "nvidia-smi --gpu-reset": FakeNodeJobs._reset,
+    "nvidia-smi --query-gpu": FakeNodeJobs._list_cards,
 }
 """Words in the argv to what then runs."""

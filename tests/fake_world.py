@@ -51,6 +51,12 @@ class Machine:
     """pass, fail, skip, hang, garbage, silent (nothing is printed) or vanish (the Job is gone before it ended)."""
     bandwidth: str = "ok"
     """ok, slow, wrong or hang."""
+    reset: str = "works"
+    """works, no-effect, in-use, impossible or hang."""
+    recovery: str = "None"
+    """What its driver asks for."""
+    swapped: tuple[int, ...] = ()
+    """Indexes of GPUs that were replaced: their serials and UUIDs are new."""
     faulty_gpu: int = 3
     pulls_images: bool = True
     boots: int = 1

@@ -37,12 +37,14 @@ class FakeCluster:
         self.node_jobs = FakeNodeJobs(self._world)
         self.places = FakePlaces(self._world)
         self.baselines = FakeBaselines()
+        self.power = FakePower(self._world, self.node_jobs)
         self.ports = Ports(
             nodes=self.nodes,
             pods=self.pods,
             node_jobs=self.node_jobs,
             places=self.places,
             baselines=self.baselines,
+            power=self.power,
         )
         for number in range(1, nodes + 1):
             self.add_node(f"gpu-a{number:02d}")
@@ -253,6 +255,23 @@ class FakePlaces:
             ]
             exporters = [pod for pod in self._world.pods.values() if EXPORTER.items() <= dict(pod.labels).items()]
             return Inventory(nodes=tuple(known), exporter_pods={pod.full_name: pod.node for pod in exporters})
+
+
+class FakePower:
+    """The port `Power`: one cycle for each key, however often it is asked."""
+
+    def __init__(self, world: World, node_jobs: FakeNodeJobs) -> None:
+        self._world = world
+        self._node_jobs = node_jobs
+        self.keys: list[str] = []
+
+    def cycle(self, node: str, key: str) -> None:
+        with self._world.now():
+            self._world.called("cycle", node)
+            self._world.note("cycle", node, changed=key not in self.keys)
+            if key not in self.keys:
+                self.keys.append(key)
+                self._node_jobs.cycle_power(node)
 
 
 class FakeBaselines:

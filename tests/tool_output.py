@@ -99,3 +99,30 @@ def _row(size: int, bus: float, wrong: int, gpus: int) -> str:
     micros = size / algorithm / 1000
     side = f"{micros:8.1f}  {algorithm:6.2f}  {bus:6.2f}  {wrong:6d}"
     return f"{size:12d}  {size // 4:12d}     float     sum      -1 {side} {side}"
+
+
+IN_USE = """The following GPUs could not be reset:
+  GPU 00000000:1A:00.0: In use by another client
+
+1 device is currently being used by one or more other processes (e.g., Fabric Manager, CUDA application).
+"""
+
+
+def reset_output(uuid: str, recovery: str) -> str:
+    """A reset that says it was done, and what the driver asks for after it."""
+    return (
+        f"GPU {uuid} was successfully reset.\nAll done.\n"
+        f"    GPU Recovery Action                   : {recovery}\n        Pending                           : No\n"
+    )
+
+
+def card_list(node: str, serials: Sequence[str], swapped: Sequence[int], recovery: str) -> str:
+    """The list of a machine's GPUs; a swapped one has another serial and UUID than it began with."""
+    rows, states = [], []
+    for index, serial in enumerate(serials):
+        new = index in swapped
+        uuid, told = (f"GPU-{node}-{index}-new", f"9{serial[1:]}") if new else (f"GPU-{node}-{index}", serial)
+        bus = f"00000000:{0x18 + 8 * index:02X}:00.0"
+        rows.append(f"{index}, {uuid}, {told}, {bus}")
+        states += [f"GPU {bus}", f"GPU Recovery Action : {recovery}", "Remapped Rows Pending : No"]
+    return "\n".join([*rows, "--", *states]) + "\n"

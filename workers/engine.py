@@ -32,6 +32,7 @@ from app.domain.operations import Changed, Operation
 from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Wait
 from app.domain.policies import Mode, Policy, Pool
 from app.domain.rungs import Tried, passed_over
+from app.domain.tickets import intent_of
 from app.domain.timeline import Entry
 from app.errors import PermanentPortError, StoreUnavailable, TemporaryPortError
 from app.logs import about
@@ -115,7 +116,7 @@ class Engine:
         return self._outcome(operation, judged, now)
 
     def _stopped(self, operation: Operation, node: NodeView | None, now: datetime) -> Changed | None:
-        """The operation as an interruption, or the end of its plan or rung, leaves it; None when it may be looked at."""
+        """The operation as an interruption, the end of its plan or a rung passed over leaves it; None to look at it."""
         pool = self.policy.pool_of(node.labels) if node else None
         match interruption(operation, node, pool=pool, policy=self.policy, now=now):
             case Interruption(result, reason, clean_up=True):
@@ -198,11 +199,10 @@ class Engine:
             entries=entries,
             claim=ClaimRequest(owner=self.owner, until=until),
             places=budget_limits(step.hurts, self.policy, pool),
-            gives_back=tuple(budget_limits(Hurts.RUNNING_WORK, self.policy, pool))
-            if step.hurts is Hurts.NOBODY
-            else (),
+            gives_back=disruptions if step.hurts is Hurts.NOBODY else (),
             disrupted=step.hurts is Hurts.RUNNING_WORK,
-            attempt=operations.next_rung(operation) or "",
+            attempt=operations.next_rung(operation),
+            ticket=intent_of(act.effects, operation, now),
             now=now,
         )
         match self.store.operations.commit(change):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from redis import Redis
 
-from app.domain.policies import Mode, Policy
+from app.domain.policies import Hook, Mode, Policy
 from app.intake import Intake
 from app.policy_file import load_policy
 from app.queue import WorkQueues
@@ -21,14 +21,18 @@ from app.settings import Settings
 from app.store import Store
 from app.store import connect as connect_store
 from app.xid_file import load_xids
+from workers.adapters import tickets
 from workers.adapters.kubernetes.client import connect as connect_cluster
 from workers.adapters.kubernetes.node_jobs import KubernetesNodeJobs
 from workers.adapters.kubernetes.nodes import KubernetesNodes
 from workers.adapters.kubernetes.places import KubernetesPlaces
 from workers.adapters.kubernetes.pods import KubernetesPods
 from workers.adapters.kubernetes.watching import feeds
+from workers.adapters.power.http_hook import HttpPower
+from workers.adapters.provider.http_hook import HttpProvider
 from workers.engine import Engine
 from workers.ports import Ports
+from workers.signed_hook import SignedHook
 from workers.steps import STEPS
 from workers.watch.seen import Feeds
 
@@ -69,6 +73,11 @@ def wire(settings: Settings) -> Wiring:
         node_jobs=KubernetesNodeJobs(cluster, policy.node_jobs.namespace),
         places=KubernetesPlaces(cluster),
         baselines=store.baselines,
+        outbox=store.outbox,
+        history=store.history,
+        tickets=tickets.connect(policy.tickets, policy.cluster.name),
+        power=HttpPower(_hook(policy.power)) if policy.power else None,
+        provider=HttpProvider(_hook(policy.provider)) if policy.provider else None,
     )
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     return Wiring(
@@ -82,6 +91,10 @@ def wire(settings: Settings) -> Wiring:
         engine=Engine(store=store, ports=ports, policy=policy, steps=STEPS, owner=owner, clock=utc_now),
         clock=utc_now,
     )
+
+
+def _hook(hook: Hook) -> SignedHook:
+    return SignedHook(hook.url, Path(hook.secret_file))
 
 
 def utc_now() -> datetime:

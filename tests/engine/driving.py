@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from app.domain.faults import Fault, Gpu
 from app.domain.operations import NodeRef, Operation, open_repair
-from app.domain.policies import Policy
+from app.domain.policies import Policy, Rung, When
 from app.domain.timeline import Entry
 from app.store import Change, Committed, Store
 from tests.engine.policies import story_policy
@@ -31,7 +31,12 @@ class Story:
     ports: Ports = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ports = replace(self.cluster.ports, baselines=self.store.baselines)
+        self.ports = replace(
+            self.cluster.ports,
+            baselines=self.store.baselines,
+            outbox=self.store.outbox,
+            history=self.store.history,
+        )
 
     @property
     def now(self) -> datetime:
@@ -49,7 +54,13 @@ class Story:
         )
 
     def open(
-        self, code: str = "xid-79", *, ladder: tuple[str, ...] = ("reboot",), node: str = NODE, operation_id: str = ""
+        self,
+        code: str = "xid-79",
+        *,
+        ladder: tuple[str, ...] = ("reboot",),
+        when: When = When.NOW,
+        node: str = NODE,
+        operation_id: str = "",
     ) -> str:
         """An operation as the receiver would open it, `op-` and the node's name unless told otherwise."""
         view = self.cluster.nodes.get(node)
@@ -59,7 +70,7 @@ class Story:
             id=operation_id or f"op-{node}",
             node=NodeRef(name=node, uid=view.uid),
             pool="gpu",
-            ladder=ladder,
+            ladder=tuple(Rung(rung=rung, when=when) for rung in ladder),
             now=self.now,
         )
         committed = self.store.operations.commit(

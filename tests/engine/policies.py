@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from app.domain.policies import AlertNames, Budgets, ClusterName, Mode, NodeJobs, Policy, Pool, Validation
+from app.domain.plans.repair import RUNGS
+from app.domain.policies import AlertNames, Budgets, ClusterName, Mode, NodeJobs, Policy, Pool, Rung, Validation
 from app.domain.xids import XidClass
 
 
@@ -16,10 +17,11 @@ def story_policy(mode: Mode = Mode.ACT, *, disruptions: int = 3, bandwidth_floor
                 name="gpu",
                 selector={"nvidia.com/gpu.present": "true"},
                 mode=mode,
+                capabilities=tuple(RUNGS),
                 validation=Validation(bandwidth_floor=bandwidth_floor),
             ),
         ),
-        ladders={XidClass.REBOOT: ("reboot",), XidClass.RESET: ("reboot",)},
+        ladders={XidClass.REBOOT: (Rung(rung="reboot"),), XidClass.RESET: (Rung(rung="reset"), Rung(rung="reboot"))},
         budgets=Budgets(disruptions=disruptions),
         node_jobs=NodeJobs(benchmark_image="registry.example/nccl-tests:1"),
     )

@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.operations import Changed, Operation, join
 from app.domain.people import give
-from app.domain.policies import Mode
+from app.domain.policies import Mode, Rung
 from app.store import Change, Committed, Store
 from tests.engine.driving import NODE, Story
 from tests.engine.policies import story_policy
@@ -228,7 +228,7 @@ def test_a_fault_after_the_repair_keeps_the_node(story: Story) -> None:
         story.worker().advance(f"op-{NODE}")
         story.cluster.clock.advance(seconds=30)
     operation = story.operation()
-    joined = join(operation, story.fault("xid-95"), ladder=("reboot",), now=story.now)
+    joined = join(operation, story.fault("xid-95"), ladder=(Rung(rung="reboot"),), now=story.now)
     assert joined is not None
     _commit(story, operation, joined)
     after = story.run()

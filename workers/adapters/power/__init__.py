@@ -1,0 +1,1 @@
+"""What feeds the machines: one file a backend, and one line in `workers.wiring`."""

@@ -1,0 +1,1 @@
+"""Who provides machines: one file a backend, and one line in `workers.wiring`."""
