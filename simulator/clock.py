@@ -20,6 +20,8 @@ class Durations:
     pod_stop: float = 2.0  # a program that ends at once on SIGTERM
     reboot_down: float = 15.0  # from `systemctl reboot` until the kubelet falls silent
     reboot: float = 340.0  # until it answers again, with eight GPUs initialised: 5 to 20 minutes are common
+    power_cycle: float = 420.0  # the same, with the firmware's self-test before it
+    gpu_reset: float = 8.0
     lease_grace: float = 40.0  # the node controller's --node-monitor-grace-period
     heartbeat: float = 300.0  # the kubelet's nodeStatusReportFrequency
     diagnose: float = 780.0  # dcgmi diag -r 3 on eight GPUs: 10 to 15 minutes

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 
 import yaml
 
+from simulator import bmc
 from simulator import clock as clocks
 from simulator.actors.alerting import Alerting
 from simulator.actors.client import ApiClient
@@ -33,6 +34,7 @@ from simulator.api.audit import Audit
 from simulator.api.routes import Routes
 from simulator.api.server import ApiServer
 from simulator.api.store import Store
+from simulator.bmc import Bmc
 from simulator.control import Control
 from simulator.hardware import Machine, machine
 from simulator.objects import node_names
@@ -89,7 +91,10 @@ class Cluster:
         self.alerting = Alerting(self.machines, self.view, self.clock, cluster_label)
         if webhook_url:
             self.alerting.send_to(webhook_url, webhook_token_file)
-        self.routes.extra["/simulator/"] = Control(self).answer
+        self.bmc = Bmc(self.machines, self.node_keeper.power_cycle, self._directory)
+        self.control = Control(self)
+        self.routes.extra[bmc.PREFIX] = self.bmc.answer
+        self.routes.extra["/simulator/"] = self.control.answer
         self._parties: list[_Party] = []
 
     def run(self, *, actors: bool, people: bool, operator: tuple[str, ...] | None) -> None:

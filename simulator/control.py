@@ -3,7 +3,8 @@
 GET  /simulator/state                what there is: machines, pods, workloads, alerts, the clock
 GET  /simulator/audit?after=&user=&resource=&name=
 POST /simulator/faults               {"node", "gpu", "xid"}
-POST /simulator/behaviours           {"node", "reboot"?, "diagnosis"?, "bandwidth"?, "gpu"?}
+POST /simulator/behaviours           {"node", and any of the fields of `simulator.hardware.Behaviours`}
+POST /simulator/swap                 {"node", "gpu", "same"?}: another card in that place, and nothing wrong with it
 POST /simulator/budget               {"blocked", "node"?}: the inference replicas off that node are not ready
 POST /simulator/cordon               {"node", "unschedulable"}: as a person with kubectl
 POST /simulator/reboot               {"node"}: as if somebody pressed the button
@@ -27,6 +28,7 @@ from simulator.api.routes import Answer, Request, decoded
 from simulator.api.statuses import Refused, bad_request, method_not_allowed, no_such_path
 from simulator.api.store import encode
 from simulator.hardware import Behaviours, Machine
+from simulator.kernel_lines import SPARES_PROGRAMS
 from simulator.objects import GPU
 
 if TYPE_CHECKING:
@@ -35,9 +37,13 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
+    "reset": get_args(hardware.Reset),
     "reboot": get_args(hardware.Reboot),
     "diagnosis": get_args(hardware.Diagnosis),
     "bandwidth": get_args(hardware.Bandwidth),
+    "plugin": get_args(hardware.Plugin),
+    "stress": get_args(hardware.Stress),
+    "until": ("", *hardware.CURES),
 }
 
 
@@ -49,6 +55,7 @@ class Control:
         self._posts: dict[str, Callable[[Object], Object]] = {
             "faults": self._fault,
             "behaviours": self._behave,
+            "swap": self._swap,
             "budget": self._budget,
             "cordon": self._cordon,
             "reboot": self._reboot,
@@ -103,6 +110,7 @@ class Control:
         return {
             "name": machine.name,
             "up": machine.up,
+            "power": "on" if machine.powered else "off",
             "ready": is_ready(node),
             "unschedulable": bool(node["spec"].get("unschedulable")),
             "boot_id": machine.boot_id,
@@ -120,12 +128,13 @@ class Control:
         return machine
 
     def _fault(self, given: Object) -> Object:
-        machine = self._machine(given)
-        gpu, xid = given.get("gpu", 0), given.get("xid", 79)
-        if not isinstance(gpu, int) or not 0 <= gpu < len(machine.gpus) or not isinstance(xid, int):
-            raise bad_request("gpu is the index of a GPU, xid a number")
+        machine, gpu = self._machine(given), self._gpu(given)
+        xid = given.get("xid", 79)
+        if not isinstance(xid, int):
+            raise bad_request("xid is a number")
         line = machine.raise_xid(gpu, xid)
-        self._cluster.kubelet.crash(machine.name, gpu, xid)
+        if xid not in SPARES_PROGRAMS:
+            self._cluster.kubelet.crash(machine.name, gpu, xid)
         self._cluster.node_keeper.look_at(machine.name)
         self._cluster.alerting.look_now()
         return {"kernel": line, "serial": machine.gpus[gpu].serial, "uuid": machine.gpus[gpu].uuid}
@@ -139,6 +148,19 @@ class Control:
                 raise bad_request(f"{one.name} is one of {', '.join(_CHOICES[one.name])}")
             setattr(machine.behaviours, one.name, given[one.name])
         return asdict(machine.behaviours)
+
+    def _gpu(self, given: Object) -> int:
+        gpu = given.get("gpu", 0)
+        if not isinstance(gpu, int) or not 0 <= gpu < len(self._machine(given).gpus):
+            raise bad_request("gpu is the index of a GPU")
+        return gpu
+
+    def _swap(self, given: Object) -> Object:
+        machine = self._machine(given)
+        card = machine.swap(self._gpu(given), same=bool(given.get("same")))
+        self._cluster.node_keeper.look_at(machine.name)
+        self._cluster.alerting.look_now()
+        return {"serial": card.serial, "uuid": card.uuid}
 
     def _budget(self, given: Object) -> Object:
         kubelet = self._cluster.kubelet

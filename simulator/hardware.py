@@ -1,4 +1,4 @@
-"""The machines: eight GPUs each, their faults, the kernel log, and what a reboot makes of it all.
+"""The machines: eight GPUs each, their faults, and what a reset, a boot, a power cycle or a new card makes of them.
 
 A machine is no part of Kubernetes. The kubelet runs on it, its programs read it, and a fault is injected here.
 """
@@ -6,60 +6,35 @@ A machine is no part of Kubernetes. The kubelet runs on it, its programs read it
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, get_args
 from uuid import UUID, uuid4
 
+from simulator.kernel_lines import (
+    ACTION_AFTER,
+    FALLEN_OFF,
+    IGNORED_BY_PLUGIN,
+    REMAP_FAILED,
+    REMAPS_A_ROW,
+    graver,
+    xid_text,
+)
 from simulator.objects import DRIVER, GPUS, MODEL, hash_of
 
 # Where the eight GPUs of an HGX H100 board usually sit.
 BUSES = ("18", "2A", "3A", "5D", "9A", "AB", "BA", "DB")
 
-# Xids after which the device plugin keeps a GPU healthy; any other marks it unhealthy until the plugin restarts.
-# Source: NVIDIA/k8s-device-plugin, internal/rm/health.go.
-IGNORED_BY_PLUGIN = frozenset({13, 31, 43, 45, 68, 109})
-
-# The error message that dcgm-exporter puts beside the code, and the kernel's words.
-XID_TEXTS: dict[int, tuple[str, str]] = {
-    13: ("Graphics Engine Exception", "Graphics SM Warp Exception on (GPC 9, TPC 1, SM 1): Out Of Range Address"),
-    31: (
-        "GPU memory page fault",
-        (
-            "Ch 00000007, intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_6 faulted @ 0x7f5a_e7504000. "
-            "Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_READ"
-        ),
-    ),
-    43: ("GPU stopped processing", "Ch 00000018"),
-    45: ("Preemptive cleanup, due to previous errors", "Ch 0000000b"),
-    48: (
-        "Double Bit ECC Error",
-        (
-            "An uncorrectable double bit error (DBE) has been detected on GPU in the framebuffer at partition 4, "
-            "subpartition 1"
-        ),
-    ),
-    63: (
-        "ECC page retirement or row remapping recording event",
-        "Row Remapper: New row (0x00000002eebc4100) marked for remapping, reset gpu to activate.",
-    ),
-    64: (
-        "ECC page retirement or row remapper recording failure",
-        "Row Remapper Error: (0x00000002eebc4100) - All reserved rows for bank are remapped",
-    ),
-    74: ("NVLINK Error", "NVLink: fatal error detected on link 2(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)"),
-    79: ("GPU has fallen off the bus", "GPU has fallen off the bus."),
-    94: ("Contained ECC error", "Contained: SM (0x1). RST: No, D-RST: No"),
-    95: ("Uncontained ECC error", "Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No"),
-    119: (
-        "GSP RPC timeout",
-        "Timeout after 45s of waiting for RPC response from GPU0 GSP! Expected function 76 (GSP_RM_CONTROL).",
-    ),
-}
-
-Reboot = Literal["new-boot", "same-boot", "never-ready", "gpu-missing"]
+Reset = Literal["works", "no-effect", "in-use", "impossible"]
+Reboot = Literal["new-boot", "same-boot", "never-ready", "gpu-missing", "driver-crash"]
 Diagnosis = Literal["pass", "fail", "skip", "hang", "garbage", "vanish"]
 Bandwidth = Literal["ok", "slow", "wrong", "hang"]
+Plugin = Literal["ok", "stuck"]
+Stress = Literal["calm", "xids", "thermal"]
+Cure = Literal["reset", "reboot", "power", "swap"]
+CURES: tuple[Cure, ...] = get_args(Cure)
+"""From the mildest to the gravest."""
 
 
 @dataclass(slots=True)
@@ -70,23 +45,55 @@ class Gpu:
     serial: str  # 13 digits
     uuid: str
     xid: int = 0
+    counted: tuple[int, ...] = ()  # earlier codes that the exporter's counter still shows beside the gauge
+    fault: int = 0  # the Xid whose cause is still there, whatever the gauge shows; 0 for none
     on_bus: bool = True
     healthy: bool = True  # to the device plugin
+    recovery_action: str = "None"  # in the words of `nvidia-smi -q`
+    rows_pending: bool = False
 
     @property
     def bus_id(self) -> str:
         """As NVML and DCGM write it; the kernel writes `0000:5d:00`."""
         return f"00000000:{BUSES[self.index]}:00.0"
 
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """Every Xid that the exporter shows."""
+        return tuple(dict.fromkeys(one for one in (*self.counted, self.xid) if one))
+
+    def suffer(self, xid: int) -> None:
+        """What the code does to the card itself."""
+        self.recovery_action = graver(self.recovery_action, ACTION_AFTER.get(xid, "None"))
+        self.rows_pending = self.rows_pending or xid == REMAPS_A_ROW
+        self.on_bus = self.on_bus and xid != FALLEN_OFF
+        if xid in ACTION_AFTER or xid == REMAP_FAILED:
+            self.fault = xid
+
+    def heal(self) -> None:
+        """The driver has set the card up afresh."""
+        self.fault, self.recovery_action, self.rows_pending = 0, "None", False
+
 
 @dataclass(slots=True)
 class Behaviours:
-    """How this machine answers the next repair: set by tests and demos. `gpu` is the card they are about."""
+    """How this machine answers the next repair: set by tests and demos. `gpu` is the card they are about.
 
+    They stay as they are set. With `until` they, and the fault of that card, last until a cure of that gravity.
+    """
+
+    reset: Reset = "works"
     reboot: Reboot = "new-boot"
     diagnosis: Diagnosis = "pass"
     bandwidth: Bandwidth = "ok"
+    plugin: Plugin = "ok"  # stuck: it takes a GPU as unhealthy after any Xid, until it starts afresh
+    stress: Stress = "calm"  # what a diagnosis provokes by itself
     gpu: int = 0
+    until: Cure | Literal[""] = ""
+
+    def outlast(self, cure: Cure) -> bool:
+        """Whether a cure of this gravity leaves things as they are."""
+        return bool(self.until) and CURES.index(cure) < CURES.index(self.until)
 
 
 @dataclass(slots=True)
@@ -99,24 +106,34 @@ class Machine:
     boot_id: str = field(default_factory=lambda: str(uuid4()))
     boots: int = 1
     up: bool = True
+    powered: bool = True
+    driver_loaded: bool = True
+    hot: bool = False  # the stress of a diagnosis has made it throttle
     behaviours: Behaviours = field(default_factory=Behaviours)
     kernel: list[str] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
+    holders: Callable[[int], list[str]] = lambda _gpu: []  # set by the kubelet: which programs hold a GPU open
 
-    def raise_xid(self, gpu: int, xid: int) -> str:
-        """The GPU reports this Xid: the kernel line (returned), the gauge, and its health follow."""
+    def raise_xid(self, gpu: int, xid: int, *, cause: int = 0, beside: bool = False) -> str:
+        """The GPU reports this Xid: the kernel line (returned), the gauge, and its health follow.
+
+        Args:
+            gpu: its index.
+            xid: the code.
+            cause: the earlier Xid that the line names as its cause.
+            beside: whether the exporter goes on showing the code before it too.
+        """
         with self.lock:
             card = self.gpus[gpu]
-            bus = BUSES[gpu].lower()
-            _, text = XID_TEXTS.get(xid, ("Unknown Error", "00000000 00000000"))
+            card.suffer(xid)
+            text = xid_text(xid, action=card.recovery_action, cause=cause)
             at = datetime.now(UTC).strftime("%b %d %H:%M:%S")
             who = "pid='<unknown>', name=<unknown>"
-            line = f"{at} {self.name} kernel: NVRM: Xid (PCI:0000:{bus}:00): {xid}, {who}, {text}"
+            line = f"{at} {self.name} kernel: NVRM: Xid (PCI:0000:{BUSES[gpu].lower()}:00): {xid}, {who}, {text}"
             self.kernel.append(line)
+            card.counted = (*card.counted, card.xid) if beside else ()
             card.xid = xid
-            if xid == 79:
-                card.on_bus = False
-            if xid not in IGNORED_BY_PLUGIN:
+            if xid not in IGNORED_BY_PLUGIN or self.behaviours.plugin == "stuck":
                 card.healthy = False
             return line
 
@@ -130,38 +147,72 @@ class Machine:
         """The gauge of each GPU begins at 0 again."""
         with self.lock:
             for card in self.gpus:
-                card.xid = 0
+                card.xid, card.counted = 0, ()
 
-    def shut_down(self) -> None:
-        """The kernel is gone: nothing on the machine answers."""
+    def shut_down(self, *, power: bool = True) -> None:
+        """The kernel is gone: nothing on the machine answers. Without power only its BMC is left."""
         with self.lock:
-            self.up = False
+            self.up, self.powered = False, power
 
-    def boot(self) -> bool:
+    def boot(self, cure: Cure = "reboot") -> bool:
         """Boots as its behaviour says; returns whether the kubelet comes up."""
         with self.lock:
-            if self.behaviours.reboot == "never-ready":
+            self.powered = True
+            self._cure(cure)
+            behaviours = self.behaviours
+            if behaviours.reboot == "never-ready":
                 return False
-            if self.behaviours.reboot != "same-boot":
+            if behaviours.reboot != "same-boot" or cure != "reboot":
                 self.boot_id = str(uuid4())
                 self.boots += 1
                 self.kernel.clear()
+            self.driver_loaded = behaviours.reboot != "driver-crash"
+            self.hot = False
+            self.restart_exporter()
             for card in self.gpus:
-                card.xid = 0
-                card.on_bus = not (self.behaviours.reboot == "gpu-missing" and card.index == self.behaviours.gpu)
-                card.healthy = card.on_bus
+                card.on_bus = not (behaviours.reboot == "gpu-missing" and card.index == behaviours.gpu)
+            self.restart_plugin()
             self.up = True
             return True
+
+    def reset(self, gpus: list[Gpu]) -> None:
+        """These cards are reset; the exporter's gauge and the plugin's opinion stay until those start afresh."""
+        with self.lock:
+            if self.behaviours.reset != "no-effect":
+                self._cure("reset", gpus)
+
+    def swap(self, gpu: int, *, same: bool = False) -> Gpu:
+        """Another card sits in that place from now on, with another serial and UUID; `same` puts the old one back."""
+        with self.lock:
+            card = self.gpus[gpu]
+            if not same:
+                card.serial = str(int(card.serial) + 10_000_000_000)
+                card.uuid = f"GPU-{UUID(int=hash_of(card.serial) * 2**64 + hash_of(card.uuid))}"
+            if self.behaviours.gpu == gpu:
+                self.behaviours = Behaviours()
+            card.heal()
+            card.xid, card.counted, card.on_bus, card.healthy = 0, (), True, True
+            return card
 
     def allocatable(self) -> int:
         """How many GPUs the device plugin offers."""
         with self.lock:
-            return sum(card.healthy for card in self.gpus)
+            return sum(card.healthy for card in self.gpus) if self.driver_loaded else 0
 
     def seen(self) -> list[Gpu]:
         """The GPUs that are on the bus: what NVML, DCGM and the exporter can see."""
         with self.lock:
-            return [card for card in self.gpus if card.on_bus]
+            return [card for card in self.gpus if card.on_bus and self.driver_loaded]
+
+    def _cure(self, cure: Cure, gpus: list[Gpu] | None = None) -> None:
+        """Heals the cards (all of them) but for what needs a graver cure."""
+        stays, worst = self.behaviours.outlast(cure), self.gpus[self.behaviours.gpu : self.behaviours.gpu + 1]
+        cards = self.gpus if gpus is None else gpus
+        for card in cards:
+            if card.fault != REMAP_FAILED and not (stays and card in worst):
+                card.heal()
+        if self.behaviours.until and not stays and all(card in cards for card in worst):
+            self.behaviours = Behaviours()
 
 
 def machine(name: str, gpus: int = GPUS) -> Machine:

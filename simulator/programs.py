@@ -11,6 +11,7 @@ from typing import Any
 
 from simulator.clock import Durations
 from simulator.hardware import Machine
+from simulator.nvidia_smi import inventory, reset
 from simulator.tools import benchmark, diagnose
 
 Object = dict[str, Any]
@@ -38,6 +39,9 @@ class Program:
     started: Callable[[], object] = lambda: None
     stopped: Callable[[float, bool], object] = lambda _ran_s, _whole: None  # ran so long; had time to stop as it wanted
     reboots: bool = False  # the machine goes down when it has ended
+    holds_gpus: bool = False  # keeps every GPU open while it runs, whether it asked for one or not
+    vanishes: bool = False  # somebody deletes its Job before it is read
+    refuses: Callable[[], str] = lambda: ""  # why it cannot start now, as a container's waiting reason
 
 
 @dataclass(slots=True)
@@ -56,7 +60,7 @@ def program_of(pod: Object, machine: Machine, storage: Storage, times: Durations
     )
     for words, make in _TOOLS:
         if words in argv:
-            return make(machine, times)
+            return make(machine, times, argv)
     labels = pod["metadata"].get("labels") or {}
     make_workload = _WORKLOADS.get(labels.get("app", ""))
     if make_workload is not None:
@@ -66,25 +70,51 @@ def program_of(pod: Object, machine: Machine, storage: Storage, times: Durations
     return Program(starts_s=times.pod_start, stops_s=times.pod_stop)
 
 
-def _diagnosis(machine: Machine, times: Durations) -> Program:
-    hangs = machine.behaviours.diagnosis == "hang"
-    runs_s = FOREVER if hangs else times.diagnose
-    return Program(starts_s=times.node_job_start, runs_s=runs_s, ends=lambda: diagnose(machine))
+def _diagnosis(machine: Machine, times: Durations, _argv: str) -> Program:
+    behaviours = machine.behaviours
+
+    def started() -> None:
+        """The stress of the test itself: programs that are ended, or a card that gets hot."""
+        if behaviours.stress == "xids":
+            machine.raise_xid(behaviours.gpu, 43)
+            machine.raise_xid(behaviours.gpu, 45, cause=43, beside=True)
+        machine.hot = behaviours.stress == "thermal"
+
+    def ends() -> tuple[str, int]:
+        machine.hot = False
+        return diagnose(machine)
+
+    return Program(
+        starts_s=times.node_job_start,
+        runs_s=FOREVER if behaviours.diagnosis == "hang" else times.diagnose,
+        started=started,
+        ends=ends,
+        holds_gpus=True,
+        vanishes=behaviours.diagnosis == "vanish",
+    )
 
 
-def _bandwidth(machine: Machine, times: Durations) -> Program:
+def _bandwidth(machine: Machine, times: Durations, _argv: str) -> Program:
     hangs = machine.behaviours.bandwidth == "hang"
     runs_s = FOREVER if hangs else times.benchmark
-    return Program(starts_s=times.node_job_start, runs_s=runs_s, ends=lambda: benchmark(machine))
+    return Program(starts_s=times.node_job_start, runs_s=runs_s, ends=lambda: benchmark(machine), holds_gpus=True)
 
 
-def _reboot(_machine: Machine, times: Durations) -> Program:
+def _reboot(_machine: Machine, times: Durations, _argv: str) -> Program:
     # systemctl asks the init system and returns at once; the machine goes down some seconds later.
     line = "Broadcast message: The system will reboot now!\n"
     return Program(starts_s=times.node_job_start, runs_s=1.0, ends=lambda: (line, 0), reboots=True)
 
 
-def _kernel_log(machine: Machine, times: Durations) -> Program:
+def _reset(machine: Machine, times: Durations, argv: str) -> Program:
+    return Program(starts_s=times.node_job_start, runs_s=times.gpu_reset, ends=lambda: reset(machine, argv))
+
+
+def _inventory(machine: Machine, times: Durations, _argv: str) -> Program:
+    return Program(starts_s=times.node_job_start, runs_s=1.0, ends=lambda: inventory(machine))
+
+
+def _kernel_log(machine: Machine, times: Durations, _argv: str) -> Program:
     return Program(starts_s=times.node_job_start, runs_s=1.0, ends=lambda: ("\n".join(machine.kernel) + "\n", 0))
 
 
@@ -121,25 +151,41 @@ def _embedding(_pod: Object, _machine: Machine, _storage: Storage, times: Durati
     return Program(starts_s=times.pod_start, runs_s=times.embed, ends=lambda: ("embedded 1200000 documents\n", 0))
 
 
-def _device_plugin(_pod: Object, machine: Machine, _storage: Storage, times: Durations) -> Program:
-    return Program(starts_s=times.operand_start, started=machine.restart_plugin)
+def _driver(_pod: Object, machine: Machine, _storage: Storage, times: Durations) -> Program:
+    return Program(starts_s=times.operand_start, refuses=lambda: "" if machine.driver_loaded else "CrashLoopBackOff")
 
 
-def _exporter(_pod: Object, machine: Machine, _storage: Storage, times: Durations) -> Program:
-    return Program(starts_s=times.operand_start, started=machine.restart_exporter)
+def _operand(started: Callable[[Machine], object]) -> Workload:
+    """One of those that hold the GPUs open, and wait for the driver before they start."""
+
+    def make(_pod: Object, machine: Machine, _storage: Storage, times: Durations) -> Program:
+        return Program(
+            starts_s=times.operand_start,
+            started=lambda: started(machine),
+            holds_gpus=True,
+            refuses=lambda: "" if machine.driver_loaded else "PodInitializing",
+        )
+
+    return make
 
 
-_TOOLS: tuple[tuple[str, Callable[[Machine, Durations], Program]], ...] = (
+Workload = Callable[[Object, Machine, Storage, Durations], Program]
+_TOOLS: tuple[tuple[str, Callable[[Machine, Durations, str], Program]], ...] = (
+    ("nvidia-smi --gpu-reset", _reset),
+    ("nvidia-smi --query-gpu", _inventory),
     ("dcgmi diag", _diagnosis),
     ("all_reduce_perf", _bandwidth),
     ("systemctl reboot", _reboot),
     ("dmesg", _kernel_log),
     ("journalctl", _kernel_log),
 )
-_WORKLOADS: dict[str, Callable[[Object, Machine, Storage, Durations], Program]] = {
+_WORKLOADS: dict[str, Workload] = {
     "llama-ft": _training,
     "vllm-chat": _inference,
     "embed": _embedding,
-    "nvidia-device-plugin-daemonset": _device_plugin,
-    "nvidia-dcgm-exporter": _exporter,
+    "nvidia-driver-daemonset": _driver,
+    "nvidia-device-plugin-daemonset": _operand(Machine.restart_plugin),
+    "nvidia-dcgm-exporter": _operand(Machine.restart_exporter),
+    "nvidia-dcgm": _operand(lambda _machine: None),
+    "gpu-feature-discovery": _operand(lambda _machine: None),
 }

@@ -10,7 +10,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from simulator.hardware import XID_TEXTS, Gpu
+from simulator.hardware import Gpu, Machine
+from simulator.kernel_lines import ACTION_CHANGED, error_message, xid_text
 from simulator.objects import MODEL, address_of
 
 Object = dict[str, Any]
@@ -20,8 +21,9 @@ _ENDLESS = "0001-01-01T00:00:00Z"
 _GROUPED_BY = ("Hostname", "alertname")
 
 
-def xid_labels(node: str, card: Gpu, exporter_pod: str, cluster: str) -> dict[str, str]:
-    """The labels of a series of DCGM_FI_DEV_XID_ERRORS, as an alert on it carries them."""
+def xid_labels(node: str, card: Gpu, exporter_pod: str, cluster: str, xid: int | None = None) -> dict[str, str]:
+    """The labels of a series of DCGM_FI_DEV_XID_ERRORS (or of one with this code), as an alert on it carries them."""
+    code = card.xid if xid is None else xid
     labels = {
         "alertname": "GpuXid",
         "severity": "critical",
@@ -38,10 +40,27 @@ def xid_labels(node: str, card: Gpu, exporter_pod: str, cluster: str) -> dict[st
         "pod": exporter_pod,
         "container": "nvidia-dcgm-exporter",
         "prometheus": "monitoring/k8s",
-        "err_code": str(card.xid),
-        "err_msg": XID_TEXTS.get(card.xid, ("Unknown Error", ""))[0],
+        "err_code": str(code),
+        "err_msg": error_message(code),
     }
     return labels | ({"cluster": cluster} if cluster else {})
+
+
+def xid_annotations(machine: Machine, card: Gpu, xid: int) -> dict[str, str]:
+    """Summary and description; for 154 the description is the driver's own sentence, as a rule over logs gives it."""
+    summary = f"GPU {card.index} on {machine.name}: Xid {xid}"
+    if xid == ACTION_CHANGED:
+        return {"summary": summary, "description": xid_text(xid, action=card.recovery_action)}
+    return {"summary": summary, "description": f"{error_message(xid)} ({xid})"}
+
+
+def thermal_labels(node: str, card: Gpu, exporter_pod: str, cluster: str) -> dict[str, str]:
+    """An alert on clocks that are held down by heat: it names the GPU and no Xid."""
+    labels = xid_labels(node, card, exporter_pod, cluster, 0)
+    return {key: value for key, value in labels.items() if not key.startswith("err_")} | {
+        "alertname": "GpuThermalThrottling",
+        "severity": "warning",
+    }
 
 
 def watchdog_labels(cluster: str) -> dict[str, str]:

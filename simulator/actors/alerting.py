@@ -13,11 +13,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from simulator.actors.alert_bodies import Part, body_of, fingerprint_of, watchdog_labels, xid_labels
+from simulator.actors.alert_bodies import (
+    Part,
+    body_of,
+    fingerprint_of,
+    thermal_labels,
+    watchdog_labels,
+    xid_annotations,
+    xid_labels,
+)
 from simulator.actors.alert_delivery import Delivery, pause_after
 from simulator.actors.view import ClusterView
 from simulator.clock import Clock
-from simulator.hardware import XID_TEXTS, Machine
+from simulator.hardware import Machine
 
 Object = dict[str, Any]
 EXPORTER = "nvidia-dcgm-exporter"
@@ -133,12 +141,12 @@ class Alerting:
                 continue
             pod = exporters[machine.name] if exporters is not None else f"{EXPORTER}-none0"
             for card in machine.gpus:
-                if card.xid:
-                    labels = xid_labels(machine.name, card, pod, self._cluster_label)
-                    word = XID_TEXTS.get(card.xid, ("Unknown Error", ""))[0]
-                    summary = f"GPU {card.index} on {machine.name}: Xid {card.xid}"
-                    annotations = {"summary": summary, "description": f"{word} ({card.xid})"}
-                    seen[fingerprint_of(labels)] = Alert(labels, annotations, now)
+                for xid in card.codes:
+                    labels = xid_labels(machine.name, card, pod, self._cluster_label, xid)
+                    seen[fingerprint_of(labels)] = Alert(labels, xid_annotations(machine, card, xid), now)
+            if machine.hot:
+                labels = thermal_labels(machine.name, machine.gpus[machine.behaviours.gpu], pod, self._cluster_label)
+                seen[fingerprint_of(labels)] = Alert(labels, {"summary": f"{machine.name} throttles."}, now)
         return seen
 
     def _exporters(self) -> dict[str, str] | None:

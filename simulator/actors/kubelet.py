@@ -6,6 +6,7 @@ it has ended. What runs inside a pod is `simulator.programs`; the nodes themselv
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from simulator.actors.actor import Actor
 from simulator.actors.client import ApiClient
 from simulator.actors.kubelet_logs import LogServer
 from simulator.actors.kubelet_runs import Run
-from simulator.actors.view import ClusterView, Key, key_of
+from simulator.actors.view import ClusterView, Key, controller_of, key_of
 from simulator.clock import Clock
 from simulator.hardware import Machine
 from simulator.objects import address_of
@@ -43,6 +44,8 @@ class Kubelet:
         self.logs = LogServer(self._read_log)
         self.power_off: Callable[[str], None] = lambda _node: None  # set by the nodes: this machine reboots
         self.node_changed: Callable[[str], None] = lambda _node: None  # set by the nodes: its status may be stale
+        for machine in machines.values():
+            machine.holders = functools.partial(self._holders, machine.name)
         view.listen("pods", lambda _event, _before, pod: self._tell(pod))
 
     def _tell(self, pod: Object) -> None:
@@ -64,6 +67,11 @@ class Kubelet:
         """The pods that this machine knows."""
         with self._lock:
             return [run for run in self._runs.values() if run.node == node]
+
+    def _holders(self, node: str, gpu: int) -> list[str]:
+        """The pods whose programs hold this GPU open."""
+        alive = [run for run in self.runs_on(node) if run.state in ("running", "stopping")]
+        return ["/".join(run.key) for run in alive if gpu in run.gpus or run.program.holds_gpus]
 
     def lose_power(self, node: str) -> None:
         """Every program on the machine ends without a signal; the pods stay as the API server last saw them."""
@@ -151,10 +159,11 @@ class Kubelet:
             run.state = "over"
             self._write(pod, pod_status.ended(pod, 255, run.started or pod_status.now(), run.restarts))
             return
-        if any(not machine.gpus[gpu].on_bus for gpu in run.gpus):
-            run.state, run.restarts = "backoff", run.restarts + 1
+        lost = any(not machine.gpus[gpu].on_bus for gpu in run.gpus)
+        if reason := "CrashLoopBackOff" if lost else run.program.refuses():
+            run.state, run.restarts = "backoff", run.restarts + (reason == "CrashLoopBackOff")
             run.at = time.monotonic() + self._clock.real(min(BACKOFF_S * 2**run.restarts, 300.0))
-            self._write(pod, pod_status.waiting(pod, "CrashLoopBackOff", run.restarts))
+            self._write(pod, pod_status.waiting(pod, reason, run.restarts))
             return
         run.program = program_of(pod, machine, self.storage, self._clock.durations)
         run.program.started()
@@ -184,6 +193,11 @@ class Kubelet:
 
     def _end(self, pod: Object, run: Run) -> None:
         text, code = run.program.ends()
+        self.node_changed(run.node)  # a reset may have changed what it offers
+        if run.program.vanishes and (owner := controller_of(pod)):
+            run.state = "over"
+            self._api.delete("jobs", run.key[0], owner["name"], propagationPolicy="Background")
+            return
         run.printed.append(text)
         if pod["spec"].get("restartPolicy") == "Always":
             run.program.stopped(run.ran_s(self._clock.speed), _KILLED)

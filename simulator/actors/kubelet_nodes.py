@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from simulator.actors.actor import Actor, Party
 from simulator.actors.client import ApiClient, ApiRefused
@@ -43,6 +43,10 @@ class Nodes(Party):
         """The machine was told to reboot: it goes down soon, and comes up as its behaviour says."""
         self.actor.add(("down", name), self._clock.real(self._clock.durations.reboot_down))
 
+    def power_cycle(self, name: str) -> None:
+        """Its BMC cuts the power, and gives it again: no signal, no word to anybody, whatever state it was in."""
+        self.actor.add(("cut", name))
+
     def register(self, names: tuple[str, ...] = ()) -> None:
         """Creates the nodes (all, or those named) that are not there yet, as a kubelet does when it starts."""
         port = self._kubelet.logs.port
@@ -62,8 +66,14 @@ class Nodes(Party):
         machine = self._machines[name]
         if what == "down" and machine.up:
             self._go_down(name, machine)
-        elif what == "up" and not machine.up:
-            self._come_up(name, machine)
+        elif what == "up" and machine.powered and not machine.up:
+            self._come_up(name, machine, "reboot")
+        elif what == "cut":
+            self._cut(name, machine)
+        elif what == "on" and not machine.powered:
+            self._come_up(name, machine, "power")
+        elif what == "silent" and not machine.up:
+            self._fall_silent(name)
         elif what == "status" and machine.up:
             self._report(name, machine)
 
@@ -77,8 +87,23 @@ class Nodes(Party):
         self._kubelet.lose_power(name)
         self.actor.add(("up", name), self._clock.real(self._clock.durations.reboot))
 
-    def _come_up(self, name: str, machine: Machine) -> None:
-        if not machine.boot():
+    def _cut(self, name: str, machine: Machine) -> None:
+        machine.shut_down(power=False)
+        self._kubelet.lose_power(name)
+        self.actor.add(("silent", name), self._clock.real(self._clock.durations.lease_grace))
+        self.actor.add(("on", name), self._clock.real(self._clock.durations.power_cycle))
+
+    def _fall_silent(self, name: str) -> None:
+        """What the node controller does when no lease is renewed; leases are not simulated, so it is done here."""
+        found = [
+            {**one, "status": "Unknown", "reason": "NodeStatusUnknown", "lastTransitionTime": now()}
+            | {"message": "Kubelet stopped posting node status."}
+            for one in conditions(ready=False, at=now())
+        ]
+        self._api.patch("nodes", "", name, {"status": {"conditions": found}}, status=True)
+
+    def _come_up(self, name: str, machine: Machine, cure: Literal["reboot", "power"]) -> None:
+        if not machine.boot(cure):
             return
         self._report(name, machine)
         self._say(name, "Warning", "Rebooted", f"Node {name} has been rebooted, boot id: {machine.boot_id}")
@@ -101,7 +126,8 @@ class Nodes(Party):
             offered = str(machine.allocatable())
             if (status.get("allocatable") or {}).get(GPU) != offered:
                 change["allocatable"] = {GPU: offered}
-            on_bus = str(len(machine.seen())) if machine.boots > 1 else str(GPUS)
+            # The device manager remembers what was registered before the driver went away, until the next boot.
+            on_bus = str(sum(card.on_bus for card in machine.gpus)) if machine.boots > 1 else str(GPUS)
             if (status.get("capacity") or {}).get(GPU) != on_bus:
                 change["capacity"] = {GPU: on_bus}
             self._relabel(name, known, on_bus)

@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from email.message import Message
 from typing import Any
 
 import msgspec
@@ -51,6 +52,7 @@ class Request:
     content_type: str = ""
     token: str = ""
     agent: str = ""
+    headers: Message = field(default_factory=Message)
     body: bytes = b""
     client: socket.socket
 

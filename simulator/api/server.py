@@ -48,6 +48,7 @@ class _Connection(BaseHTTPRequestHandler):
             content_type=self.headers.get("Content-Type") or "",
             token=(self.headers.get("Authorization") or "").removeprefix("Bearer "),
             agent=self.headers.get("User-Agent") or "",
+            headers=self.headers,
             body=self.rfile.read(length) if length else b"",
             client=self.connection,
         )

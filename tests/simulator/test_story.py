@@ -168,13 +168,26 @@ def test_the_diagnosis_prints_what_the_machine_would(
     healed(moving, "gpu-a04")
 
 
-@pytest.mark.parametrize(("diagnosis", "printed"), [("garbage", "symbol lookup error"), ("vanish", "")])
-def test_a_diagnosis_that_did_not_run_is_no_json(moving: Kubernetes, diagnosis: str, printed: str) -> None:
-    moving.control("behaviours", node="gpu-a04", diagnosis=diagnosis)
-    _, _, log = run_on(moving, "gpu-a04", f"diag-{diagnosis}", ["dcgmi", "diag", "-r", "3", "-j"])
-    assert printed in log
+def test_a_diagnosis_that_did_not_run_is_no_json(moving: Kubernetes) -> None:
+    moving.control("behaviours", node="gpu-a04", diagnosis="garbage")
+    _, _, log = run_on(moving, "gpu-a04", "diag-garbage", ["dcgmi", "diag", "-r", "3", "-j"])
+    assert "symbol lookup error" in log
     with pytest.raises(json.JSONDecodeError):
         json.loads(log)
+    healed(moving, "gpu-a04")
+
+
+def test_a_diagnosis_may_vanish_with_its_job_and_its_pod(moving: Kubernetes) -> None:
+    moving.control("behaviours", node="gpu-a04", diagnosis="vanish")
+    argv = ["dcgmi", "diag", "-r", "3", "-j"]
+    moving.batch.create_namespaced_job(NODE_JOBS, objects.node_job("diag-vanish", NODE_JOBS, "gpu-a04", argv))
+
+    def left() -> list[Any]:
+        jobs = [one for one in moving.batch.list_namespaced_job(NODE_JOBS).items if one.metadata.name == "diag-vanish"]
+        return [*jobs, *moving.core.list_namespaced_pod(NODE_JOBS, label_selector="job-name=diag-vanish").items]
+
+    eventually(lambda: len(left()) == 2)
+    eventually(lambda: not left())
     healed(moving, "gpu-a04")
 
 
@@ -259,6 +272,49 @@ def test_a_gpu_that_is_missing_after_a_boot_is_missing_everywhere(moving: Kubern
     boot_id = moving.core.read_node("gpu-a04").status.node_info.boot_id
     assert any(boot_id in event.message for event in events)
     healed(moving, "gpu-a04")
+
+
+def test_a_reset_works_only_while_the_operands_are_paused(moving: Kubernetes) -> None:
+    card = moving.cluster.machines["gpu-a01"].gpus[7]
+    moving.control("faults", node="gpu-a01", gpu=7, xid=119)
+    argv = ["sh", "-c", f"nvidia-smi --gpu-reset -i {card.uuid}"]
+    _, code, log = run_on(moving, "gpu-a01", "reset-held", argv)
+    assert (code, "In use by another client" in log) == (255, True)
+    operands = ("device-plugin", "dcgm-exporter")
+
+    def label(value: str) -> None:
+        labels = {f"nvidia.com/gpu.deploy.{operand}": value for operand in operands}
+        moving.patch("/api/v1/nodes/gpu-a01", json.dumps({"metadata": {"labels": labels}}))
+
+    def on_node() -> list[Any]:
+        pods = moving.core.list_namespaced_pod("gpu-operator", field_selector="spec.nodeName=gpu-a01").items
+        return [one for one in pods if one.metadata.labels["app"].removeprefix("nvidia-").startswith(operands)]
+
+    label("paused-for-reset")
+    eventually(lambda: not on_node())
+    _, code, log = run_on(moving, "gpu-a01", "reset-free", argv)
+    assert (code, "successfully reset" in log, card.fault) == (0, True, 0)
+    label("true")
+    eventually(lambda: moving.core.read_node("gpu-a01").status.allocatable["nvidia.com/gpu"] == "8")
+    assert card.xid == 0
+
+
+def test_a_node_job_lists_the_cards_of_its_machine(moving: Kubernetes) -> None:
+    argv = ["nvidia-smi", "--query-gpu=index,uuid,serial,pci.bus_id", "--format=csv,noheader"]
+    _, code, log = run_on(moving, "gpu-a01", "inventory", argv)
+    serials = [line.split(", ")[2] for line in log.splitlines()[:8]]
+    assert (code, serials) == (0, [card.serial for card in moving.cluster.machines["gpu-a01"].gpus])
+
+
+def test_a_driver_that_crashes_after_a_boot_leaves_the_node_without_a_gpu_to_give(moving: Kubernetes) -> None:
+    moving.control("behaviours", node="gpu-a04", reboot="driver-crash")
+    moving.control("reboot", node="gpu-a04")
+    before = moving.core.read_node("gpu-a04").status.node_info.boot_id
+    eventually(lambda: moving.core.read_node("gpu-a04").status.node_info.boot_id != before)
+    eventually(lambda: moving.core.read_node("gpu-a04").status.allocatable["nvidia.com/gpu"] == "0")
+    healed(moving, "gpu-a04")
+    moving.control("reboot", node="gpu-a04")
+    eventually(lambda: moving.core.read_node("gpu-a04").status.allocatable["nvidia.com/gpu"] == "8")
 
 
 def test_an_operand_leaves_a_node_whose_deploy_label_is_false_and_comes_back(moving: Kubernetes) -> None:
