@@ -15,7 +15,7 @@ from rq import Queue
 from rq.serializers import JSONSerializer
 
 from app.domain.facts import NodeView
-from app.domain.policies import AlertNames, ClusterName, Mode, Policy, Pool
+from app.domain.policies import AlertNames, ClusterName, Mode, Policy, Pool, Rung
 from app.domain.xids import XidClass
 from app.queue import QUEUES, WorkQueues
 from app.store import Store, connect
@@ -31,11 +31,12 @@ API_TOKEN = "api-token-one"
 GPU_LABELS = {"nvidia.com/gpu.present": "true"}
 
 CATALOGUE = load_xids(ROOT / "config" / "xids.yaml")
+REBOOT = (Rung(rung="reboot"),)
 POLICY = Policy(
     cluster=ClusterName(name="test"),
     alerts=AlertNames(xid=("GpuXid*", "GPUXid*")),
     pools=(Pool(name="gpu", selector=GPU_LABELS, mode=Mode.ACT),),
-    ladders={XidClass.RESET: ("reboot",), XidClass.REBOOT: ("reboot",), XidClass.ISOLATE: ()},
+    ladders={XidClass.RESET: REBOOT, XidClass.REBOOT: REBOOT, XidClass.ISOLATE: ()},
 )
 
 

@@ -14,7 +14,7 @@ from app.domain.placement import Inventory, KnownNode
 from app.domain.policies import ClusterName
 from app.domain.xids import XidClass
 from app.store import Change, Committed
-from tests.web.conftest import GPU_LABELS, POLICY, Web, alert, body, decisions, gpu_node
+from tests.web.conftest import GPU_LABELS, POLICY, REBOOT, Web, alert, body, decisions, gpu_node
 
 UUID = "GPU-gpu-a01-3"
 
@@ -104,6 +104,22 @@ def test_a_resolved_alert_about_another_fault_leaves_the_timeline_alone(web: Web
 
     assert decisions(web.post(body(alert(xid="95", status="resolved")))) == ["note"]
     assert len(web.api(f"operations/{operation}")["timeline"]) == 1
+
+
+def test_the_end_of_a_fault_nobody_knew_makes_no_row(web: Web) -> None:
+    web.know(gpu_node("gpu-a01"))
+
+    assert decisions(web.post(body(alert(status="resolved")))) == ["note"]
+    assert web.client.get(f"/api/v1/gpus/{UUID}").status_code == 404
+
+
+def test_what_began_first_opens_the_operation_whatever_the_order_of_the_list(web: Web) -> None:
+    web.know(gpu_node("gpu-a01"))
+    later, earlier = alert(xid="95"), alert(xid="79", startsAt="2026-09-20T11:00:00Z")
+
+    operation = web.post(body(later, earlier)).json["alerts"][0]["operation"]
+
+    assert [fault["code"] for fault in web.api(f"operations/{operation}")["faults"]] == ["xid-79", "xid-95"]
 
 
 def test_an_application_fault_makes_a_row_and_touches_no_node(web: Web) -> None:
@@ -219,7 +235,7 @@ def test_a_waiting_alert_that_the_policy_no_longer_repairs_is_noted(make_web: Ca
     web = make_web()
     web.post(body(alert()))
     ((pending, _, _),) = web.store.pending.all()
-    milder = make_web(policy=replace(POLICY, ladders={XidClass.RESET: ("reboot",)}))
+    milder = make_web(policy=replace(POLICY, ladders={XidClass.RESET: REBOOT}))
 
     taken = milder.parts.intake.place_pending(pending, _inventory("gpu-a01"), web.clock.now)
 

@@ -15,7 +15,7 @@ from app.domain.plans.planned import StepState
 from app.domain.policies import Mode
 from app.store import Change, Committed
 from app.web import lanes
-from tests.web.conftest import GPU_LABELS, NOON, POLICY, ROOT, Web, alert, body, gpu_node
+from tests.web.conftest import GPU_LABELS, NOON, POLICY, REBOOT, ROOT, Web, alert, body, gpu_node
 
 
 def _put(web: Web, state: State = State.RUNNING, result: Result | None = None, **other: object) -> Operation:
@@ -31,7 +31,7 @@ def _put(web: Web, state: State = State.RUNNING, result: Result | None = None, *
         id=f"op-{number:08}",
         node=NodeRef(name=node, uid="u"),
         pool="gpu",
-        ladder=("reboot",),
+        ladder=REBOOT,
         now=web.clock.now,
     )
     operation = replace(operation, state=state, reason=f"Why {state}.", **other)  # type: ignore[arg-type]

@@ -7,9 +7,10 @@ const BUSY = 60000; // how long after a change, or after coming back to the tab,
 const live = document.getElementById("live");
 const spoken = document.getElementById("spoken");
 let etag = null, changed = Date.now(), seen = Date.now(), timer = 0;
+let skew = 0; // milliseconds by which the server's clock is ahead of this one
 
 function ago(then) {
-  const seconds = (Date.now() - then) / 1000, size = Math.abs(seconds);
+  const seconds = (Date.now() + skew - then) / 1000, size = Math.abs(seconds);
   const [limit, unit, name] = [[60, 1, "s"], [3600, 60, "min"], [172800, 3600, "h"], [Infinity, 86400, "d"]]
     .find(([limit]) => size < limit);
   const told = `${Math.floor(size / unit)} ${name}`;
@@ -50,6 +51,8 @@ async function look() {
     try {
       const headers = etag ? { "If-None-Match": etag } : {};
       const answer = await fetch(location.href, { headers, cache: "no-store", signal: AbortSignal.timeout(8000) });
+      const at = Date.parse(answer.headers.get("Date"));
+      if (at) skew = Math.abs(at - Date.now()) < 2000 ? 0 : at - Date.now(); // the header has whole seconds only
       if (answer.status === 200 || answer.status === 404) {
         const first = etag === null;
         etag = answer.headers.get("ETag");
@@ -63,7 +66,7 @@ async function look() {
       live.textContent = "Live.";
       live.classList.remove("lost");
     } catch (error) {
-      live.textContent = `Not live for ${ago(seen).replace(" ago", "")}: Sickbay does not answer. It asks again.`;
+      live.textContent = `Not live for ${ago(seen + skew).replace(" ago", "")}: Sickbay does not answer. It asks again.`;
       live.classList.add("lost");
     }
     tick();
