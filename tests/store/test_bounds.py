@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from app.store import Store, keys
+from app.domain.breaker import Breaker, Opened
+from app.store import FellIll, Store, keys
 from app.store.keys import BOUNDS, DAY_S, KEYS
 from tests.store.things import MINUTE, NOW, change, committed, entry, finished, operation, record, row
 
@@ -15,7 +16,7 @@ from tests.store.things import MINUTE, NOW, change, committed, entry, finished, 
 @pytest.fixture
 def store(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store whose lists end early; its scripts are made with these bounds."""
-    for name in ("finished", "timeline", "alerts", "history", "disruptions", "baselines"):
+    for name in ("finished", "timeline", "alerts", "history", "disruptions", "baselines", "cards", "ill"):
         monkeypatch.setitem(keys.BOUNDS, name, 3)
     return Store(redis)
 
@@ -71,6 +72,20 @@ def test_lists_of_alerts_rows_and_disruptions_keep_their_last_members(store: Sto
     assert redis.zrange(KEYS["disruptions"] + "gpu-001", 0, -1) == ["op-2", "op-3", "op-4"]
 
 
+def test_the_list_of_cards_keeps_the_latest(store: Store, redis: Redis) -> None:
+    for number in range(5):
+        store.alerts.note(record(), f"x{number}", (row(NOW + number * MINUTE, serial=str(number)),), now=NOW)
+    assert store.history.cards() == ["4", "3", "2"]
+
+
+def test_what_fell_ill_is_trimmed_and_forgotten_after_a_day(store: Store, redis: Redis) -> None:
+    for number in range(5):
+        ill = FellIll(Opened(node=f"gpu-{number}", at=NOW), Breaker())
+        committed(store, operation(f"op-{number}", f"gpu-{number}"), ill=ill, now=NOW + number * MINUTE)
+    assert [one.node for one in store.breaker.opened()] == ["gpu-2", "gpu-3", "gpu-4"]
+    assert redis.ttl(KEYS["ill"]) == DAY_S
+
+
 def test_a_joined_history_is_trimmed_too(store: Store) -> None:
     for number in range(3):
         at = NOW + number * MINUTE
@@ -90,7 +105,15 @@ def test_baselines_keep_the_keys_last_measured(store: Store) -> None:
 
 @pytest.mark.parametrize(
     ("family", "days"),
-    [("seen", 14), ("history", 730), ("alias", 730), ("disruptions", 90), ("heartbeats", 1), ("baseline", 180)],
+    [
+        ("seen", 14),
+        ("history", 730),
+        ("alias", 730),
+        ("dies", 730),
+        ("disruptions", 90),
+        ("heartbeats", 1),
+        ("baseline", 180),
+    ],
 )
 def test_what_is_not_written_again_expires(store: Store, redis: Redis, family: str, days: int) -> None:
     both = row(serial="1", uuid="GPU-a")

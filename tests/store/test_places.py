@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from app.domain.guards import Budget
-from app.store import Committed, NoPlace, Store
+from app.store import Committed, NoPlace, Store, connect
+from simulator.valkey import EmbeddedValkey
 from tests.store.things import MINUTE, NOW, all_at_once, change, committed, entry, finished, node, operation
 
 POOLS = {"gpu-001": "train", "gpu-002": "train", "gpu-003": "infer", "gpu-004": "infer"}
@@ -16,21 +17,55 @@ def write_inventory(store: Store, *out: str, not_ready: tuple[str, ...] = (), ou
     store.inventory.write(nodes, POOLS, {}, ours, at=NOW)
 
 
-def test_ten_workers_that_race_for_three_places_get_exactly_three(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("places", "scarce"),
+    [
+        ({"cordons": 3}, "cordons"),
+        ({"disruptions": 3}, "disruptions"),
+        ({"disruptions": 9, "disruptions of pool train": 3}, "disruptions of pool train"),
+        ({"disruptions": 3, "disruptions of pool train": 9}, "disruptions"),
+        ({"places with the vendor": 3}, "places with the vendor"),
+    ],
+)
+def test_ten_workers_that_race_for_three_places_get_exactly_three(
+    store: Store, server: EmbeddedValkey, places: dict[str, int], scarce: str
+) -> None:
+    """Each worker on a connection of its own."""
     opened = [committed(store, operation(f"op-{number}", f"gpu-{number}")) for number in range(10)]
+    clients = [connect(server.url) for _ in opened]
+    workers = [Store(client) for client in clients]
     results = all_at_once(
         [
-            lambda one=one: store.operations.commit(  # type: ignore[misc]
-                change(one, places={"cordons": 20, "disruptions": 3}, entries=(entry("drains"),))
+            lambda worker=worker, one=one: worker.operations.commit(  # type: ignore[misc]
+                change(one, places=places, entries=(entry("acts"),))
             )
-            for one in opened
+            for worker, one in zip(workers, opened, strict=True)
         ]
     )
+    for client in clients:
+        client.close()
     winners = {one.node.name for one in opened if store.timeline.read(one.id)}
     assert results.count(Committed(version=2, fence=0)) == len(winners) == 3
     refused = [result for result in results if isinstance(result, NoPlace)]
-    assert refused == [NoPlace("disruptions", 3, frozenset(winners))] * 7
-    assert store.operations.reservations() == {"cordons": winners, "disruptions": winners}
+    assert refused == [NoPlace(scarce, 3, frozenset(winners))] * 7
+    assert store.operations.reservations() == dict.fromkeys(places, winners)
+
+
+def test_a_node_that_waits_for_a_vendor_gives_its_disruptions_back_and_counts_with_the_vendor(store: Store) -> None:
+    disrupted = {"cordons": 9, "disruptions": 1, "disruptions of pool train": 1}
+    mine = committed(store, operation("op-1", "gpu-001"), places=disrupted)
+    other = committed(store, operation("op-2", "gpu-002"), places={"cordons": 9})
+    mine = committed(store, mine, places={"places with the vendor": 1}, gives_back=("disruptions",))
+    assert store.operations.reservations() == {
+        "cordons": {"gpu-001", "gpu-002"},
+        "places with the vendor": {"gpu-001"},
+    }
+    other = committed(store, other, places=disrupted)
+    full = store.operations.commit(change(other, places={"places with the vendor": 1}, gives_back=("disruptions",)))
+    assert full == NoPlace("places with the vendor", 1, frozenset({"gpu-001"}))
+    assert store.operations.reservations()["disruptions"] == {"gpu-002"}
+    committed(store, mine, gives_back=("disruptions",))  # what one does not hold one cannot give back of others
+    assert store.operations.reservations()["disruptions"] == {"gpu-002"}
 
 
 def test_a_full_budget_says_so_in_the_guards_words(store: Store) -> None:
