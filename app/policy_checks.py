@@ -11,11 +11,25 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from app.domain.plans.repair import RUNGS
-from app.domain.policies import AlertNames, Budgets, ClusterName, Deadlines, Mode, NodeJobs, Policy, Pool, Validation
-from app.domain.xids import XidClass
+from app import backend_checks, ladder_checks
+from app.domain.offenders import Offenders
+from app.domain.policies import (
+    AlertNames,
+    Attempts,
+    Budgets,
+    ClusterName,
+    Deadlines,
+    Hook,
+    Mode,
+    NodeJobs,
+    Policy,
+    Pool,
+    Rung,
+    Tickets,
+    Validation,
+)
 from app.durations import write_duration
-from app.yaml_records import Check, Objection, below, nearest
+from app.yaml_records import Check, Objection, below
 
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _ALERT_LABEL: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -23,7 +37,6 @@ _NODE_LABEL_NAME: Final = re.compile(
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?", re.ASCII
 )
 _NODE_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
-_XID_CODE: Final = re.compile(r"xid-[1-9][0-9]{0,8}")
 _IMAGE: Final = re.compile(r"[\w][\w./:@-]{0,511}", re.ASCII)
 
 
@@ -46,6 +59,11 @@ def _between(least: Any, most: Any = None) -> Check:
     return check
 
 
+def _if_any(check: Check) -> Check:
+    """The check for a text that may be empty."""
+    return lambda text: check(text) if text else ()
+
+
 def _told(value: Any) -> str:
     return write_duration(value) if isinstance(value, timedelta) else str(value)
 
@@ -58,6 +76,11 @@ def _name(text: str) -> Iterator[Objection]:
 def _floor(value: float) -> Iterator[Objection]:
     if value <= 0:
         yield Objection("", f"{value} GB/s is no floor.", "Write a number above 0, or null for none.")
+
+
+def _limit(value: float) -> Iterator[Objection]:
+    if value <= 0:
+        yield Objection("", f"{value:g} would make every card an offender.", "Write a number above 0.")
 
 
 def _tolerance(value: float) -> Iterator[Objection]:
@@ -111,38 +134,22 @@ def _pools(pools: tuple[Pool, ...]) -> Iterator[Objection]:
                 yield Objection(f"[{place}].selector", problem, f"Move it before {before.name!r}, or narrow that one.")
 
 
-def _rungs(where: str, rungs: tuple[str, ...]) -> Iterator[Objection]:
-    for place, rung in enumerate(rungs):
-        if rung not in RUNGS:
-            yield Objection(f"{where}[{place}]", f"{rung!r} is no rung.", nearest(rung, RUNGS))
-        elif rung in rungs[:place]:
-            yield Objection(
-                f"{where}[{place}]", f"{rung!r} is on this ladder twice.", "No rung is taken twice: keep one."
-            )
-
-
-def _ladders(ladders: Mapping[XidClass, tuple[str, ...] | None]) -> Iterator[Objection]:
-    for class_, rungs in ladders.items():
-        if class_ is XidClass.UNKNOWN and rungs is not None:
-            problem = "An Xid that nobody knows is only ever noted, so it has no ladder."
-            yield Objection(below(class_), problem, "Name the codes that you know under `faults`.")
-        yield from _rungs(below(class_), rungs or ())
-
-
-def _faults(faults: Mapping[str, tuple[str, ...] | None]) -> Iterator[Objection]:
-    for code, rungs in faults.items():
-        if not _XID_CODE.fullmatch(code):
-            digits = "".join(re.findall(r"[0-9]", code)).lstrip("0") or "79"
-            remedy = f"Write `xid-` and the number: `xid-{digits[:9]}`."
-            yield Objection(below(code), f"{code[:80]!r} is no fault code.", remedy)
-        yield from _rungs(below(code), rungs or ())
-
-
 def _policy(policy: Policy) -> Iterator[Objection]:
+    yield from _unremembered(policy)
+    yield from backend_checks.backends(policy)
     for place, pool in enumerate(policy.pools):
         if pool.mode.rank >= Mode.APPROVE.rank and not policy.node_jobs.benchmark_image:
             problem = f"In mode {pool.mode} a repair must be proven, and there is no image for the benchmark."
             yield Objection(f"pools[{place}].mode", problem, "Set `node_jobs.benchmark_image`, or take mode cordon.")
+
+
+def _unremembered(policy: Policy) -> Iterator[Objection]:
+    if policy.probation > policy.attempts.window:
+        longest = write_duration(policy.attempts.window)
+        problem = f"A rung that was tried is remembered for {longest}, and the probation is longer."
+        # The one of the two that must have been written, so that the refusal has a line.
+        where = "attempts.window" if policy.attempts.window < Attempts().window else "probation"
+        yield Objection(where, problem, "Make `attempts.window` at least as long as `probation`.")
 
 
 _DNS_NAME: Final = _matching(_DNS_LABEL, "name of this kind", "Use up to 63 of a to z, 0 to 9 and hyphens inside.")
@@ -156,27 +163,52 @@ CHECKS: Final[dict[tuple[type, str], Check]] = {
     (AlertNames, "watchdog"): _texts,
     (AlertNames, ""): _alert_names,
     (Budgets, "cordons"): _between(1),
+    (Budgets, "with_vendor"): _between(1),
     (Budgets, "disruptions"): _between(1),
     (Pool, "name"): _DNS_NAME,
     (Pool, "selector"): _selector,
     (Pool, "disruptions"): _between(1),
     (Pool, "cooldown"): _between(timedelta(0), timedelta(days=7)),
+    (Pool, "capabilities"): ladder_checks.capabilities,
+    (Pool, "ladders"): ladder_checks.ladders,
+    (Pool, "faults"): ladder_checks.faults,
+    (Rung, "rung"): ladder_checks.rung_name,
+    (Rung, "deadline"): _between(timedelta(seconds=1), timedelta(days=30)),
+    (Rung, ""): ladder_checks.rung,
     (Validation, "diagnose_level"): _between(1, 4),
     (Validation, "required_tests"): _texts,
     (Validation, "inconclusive_tries"): _between(1, 10),
     (Validation, "bandwidth_floor"): _floor,
     (Validation, "bandwidth_tolerance"): _tolerance,
     (Deadlines, "drain"): _DEADLINE,
+    (Deadlines, "reset"): _DEADLINE,
     (Deadlines, "reboot"): _DEADLINE,
     (Deadlines, "diagnose"): _DEADLINE,
     (Deadlines, "benchmark"): _DEADLINE,
     (NodeJobs, "namespace"): _DNS_NAME,
     (NodeJobs, "host_image"): _IMAGE_NAME,
     (NodeJobs, "diagnose_image"): _IMAGE_NAME,
-    (NodeJobs, "benchmark_image"): lambda image: _IMAGE_NAME(image) if image else (),
+    (NodeJobs, "benchmark_image"): _if_any(_IMAGE_NAME),
+    (Attempts, "window"): _between(timedelta(minutes=1), timedelta(days=90)),
+    (Attempts, "per_node"): _between(1, 50),
+    (Attempts, "per_gpu"): _between(1, 50),
+    (Offenders, "window"): _between(timedelta(minutes=1), timedelta(days=730)),
+    (Offenders, "limit"): _limit,
+    (Offenders, "weights"): ladder_checks.weights,
+    (Tickets, "system"): backend_checks.ticket_system,
+    (Tickets, "directory"): _if_any(backend_checks.path),
+    (Tickets, "secret_file"): _if_any(backend_checks.path),
+    (Tickets, "url"): _if_any(backend_checks.url),
+    (Tickets, "poll"): _between(timedelta(seconds=1), timedelta(days=1)),
+    (Tickets, ""): backend_checks.tickets,
+    (Hook, "url"): backend_checks.url,
+    (Hook, "secret_file"): backend_checks.path,
     (Policy, "pools"): _pools,
-    (Policy, "ladders"): _ladders,
-    (Policy, "faults"): _faults,
+    (Policy, "ladders"): ladder_checks.ladders,
+    (Policy, "faults"): ladder_checks.faults,
+    (Policy, "fault_modes"): ladder_checks.fault_modes,
+    (Policy, "own_acts"): ladder_checks.own_acts,
+    (Policy, "probation"): _between(timedelta(0), timedelta(days=90)),
     (Policy, "observe_for"): _between(timedelta(seconds=1), timedelta(days=90)),
     (Policy, "inventory_max_age"): _between(timedelta(seconds=1), timedelta(hours=1)),
     (Policy, ""): _policy,

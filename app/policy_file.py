@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from app.domain.policies import Policy
+from app.domain.policies import Ladder, Policy
 from app.domain.xids import XidClass
 from app.errors import ConfigurationError
 from app.policy_checks import CHECKS
@@ -22,8 +22,9 @@ from app.yaml_scalars import is_null
 
 LARGEST: Final = 1 << 20
 """Bytes of the largest policy file that is read. Real ones are a few kilobytes; YAML of this size takes seconds."""
-_KINDS: Final[Mapping[tuple[type, str], Any]] = {(Policy, "ladders"): Mapping[XidClass, tuple[str, ...] | None]}
-"""A class may be written with null, which says the same as leaving it out."""
+_KINDS: Final[Mapping[tuple[type, str], Any]] = {(Policy, "ladders"): Mapping[XidClass, Ladder | None]}
+"""A class may be written with null, which says the same as leaving it out. In a pool that would mean the opposite: the
+rungs of the whole policy. So there it is refused, and codes that a pool only notes stand under its `faults`."""
 
 
 def load_policy(path: Path) -> Policy:
@@ -66,8 +67,8 @@ def read_policy(text: str, *, file: str) -> Policy | tuple[ConfigurationError, .
     policy: Policy = reader.read(Policy, root)
     if reader.problems:
         return tuple(sorted(reader.problems, key=lambda problem: problem.line or 0))
-    written: Mapping[XidClass, tuple[str, ...] | None] = policy.ladders
-    return replace(policy, ladders={class_: rungs for class_, rungs in written.items() if rungs is not None})
+    written: Mapping[XidClass, Ladder | None] = policy.ladders
+    return replace(policy, ladders={class_: ladder for class_, ladder in written.items() if ladder is not None})
 
 
 def _not_yaml(error: yaml.YAMLError, text: str, file: str) -> ConfigurationError:

@@ -4,7 +4,8 @@ It looks at YAML nodes, not at loaded values: only nodes know their lines, show 
 `yes`, `017` and `1:30` the words that somebody typed. It goes on after a mistake, so that a file is mended in one
 round. What a value must keep beyond its type is told to it as `checks`; nothing here knows of policies.
 
-Types it reads: dataclasses, `tuple[T, ...]`, `Mapping[K, T]`, `T | None`, and what `app.yaml_scalars` reads.
+Types it reads: dataclasses, `tuple[T, ...]`, `Mapping[K, T]`, `T | None`, and what `app.yaml_scalars` reads. A
+record of which only the first field must be given may be written as the value of that field alone.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class RecordReader:
         if get_origin(kind) is tuple:
             return self._list(get_args(kind)[0], node, path)
         if get_origin(kind) is Mapping:
-            return self._mapping(*get_args(kind), node, path)
+            key_kind, value_kind = get_args(kind)
+            return self._mapping(key_kind, value_kind, node, path)
         try:
             return read_scalar(kind, node)
         except NotThis as error:
@@ -73,15 +75,19 @@ class RecordReader:
 
     def _record(self, kind: Any, node: yaml.Node, path: str) -> Any:
         known = {part.name: part for part in fields(kind)}
-        entries = self._entries(node, path, tuple(known))
-        if entries is None:
-            return UNREAD
+        alone = _first_alone(kind)
+        if alone is not None and not isinstance(node, yaml.MappingNode):
+            entries, places = {alone: node}, {alone: path}
+        else:
+            read = self._entries(node, path, tuple(known))
+            if read is None:
+                return UNREAD
+            entries, places = read, {name: _join(path, name) for name in read}
         hints = get_type_hints(kind)
         values: dict[str, Any] = {}
         for name, value_node in entries.items():
             if name in known:
-                read_as = self.kinds.get((kind, name), hints[name])
-                inside = _join(path, name)
+                read_as, inside = self.kinds.get((kind, name), hints[name]), places[name]
                 values[name] = self._checked((kind, name), self.read(read_as, value_node, inside), inside)
         for name, part in known.items():
             if name not in entries and _is_required(part):
@@ -162,6 +168,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def _join(path: str, key: str) -> str:
     return f"{path}{below(key)}".removeprefix(".")
+
+
+def _first_alone(kind: Any) -> str | None:
+    """The first field of the record if it is the only one that must be given; its value may stand for the record."""
+    first, *others = fields(kind)
+    return first.name if _is_required(first) and not any(map(_is_required, others)) else None
 
 
 def _is_required(part: Field[Any]) -> bool:

@@ -32,6 +32,7 @@ _WANTED: Final[dict[Any, str]] = {
     str: "a text",
     int: "a whole number",
     float: "a number",
+    bool: "true or false",
     timedelta: "a duration like 90s, 30m or 2h",
 }
 
@@ -108,6 +109,12 @@ def _number(node: yaml.ScalarNode) -> float:
     raise NotThis(f"{_shown(node.value)} is not a number.", "Write it like 0.1 or 350, without a unit or quotes.")
 
 
+def _flag(node: yaml.ScalarNode) -> bool:
+    if node.tag == f"{_TAG}bool" and node.value in {"true", "false"}:
+        return bool(node.value == "true")
+    raise NotThis(f"{_shown(node.value)} is neither true nor false.", "Write true or false, without quotes.")
+
+
 def _duration(node: yaml.ScalarNode) -> timedelta:
     span = read_duration(node.value)
     if span is not None:
@@ -125,5 +132,6 @@ _READERS: Final[dict[type, Callable[[yaml.ScalarNode], Any]]] = {
     str: _text,
     int: _whole,
     float: _number,
+    bool: _flag,
     timedelta: _duration,
 }

@@ -5,7 +5,7 @@ It looks at the file only: whether the cluster has such nodes is not asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -13,13 +13,16 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from app.domain.policies import Mode, Policy, Pool
+from app.domain.plans.repair import UNDRAINED
+from app.domain.policies import Ladder, Mode, Policy, Pool, Rung, Then, Tickets, When
 from app.domain.xids import XidClass
 from app.durations import write_duration
 from app.policy_file import policy_or_problems
 from app.settings import Settings
 
 NOTED = "only noted"
+_NO_TICKET = "ask a person, since no ticket can be opened"
+_THEN = {Then.HOLD: "ask a person", Then.DRAIN: "go on all the same"}
 
 
 @click.command()
@@ -47,43 +50,101 @@ def show(policy: Policy, lowered_to: Mode | None, console: Console) -> None:
     console.print(Text(f"Cluster {policy.cluster.name}, {label}."))
     console.print(Text(f"Alerts: {', '.join(policy.alerts.xid)}. Watchdog: {_listed(policy.alerts.watchdog)}."))
     budgets = policy.budgets
-    console.print(Text(f"Out at once: {budgets.cordons} cordoned, {budgets.disruptions} disrupted."))
+    out = f"{budgets.cordons} cordoned, {budgets.disruptions} disrupted, {budgets.with_vendor} with a vendor"
+    console.print(Text(f"Out at once: {out}."))
     lowered = policy.lowered_to(lowered_to)
     for pool, now in zip(policy.pools, lowered.pools, strict=True):
-        console.print(_pool(pool, now.mode))
-    ladders = Table("Fault", "Answer")
-    for fault, answer in _answers(policy):
-        ladders.add_row(Text(fault), Text(answer))
-    console.print(ladders)
+        console.print(_pool(pool, now.mode, policy))
+    console.print(_table("Fault", "Answer", _answers(policy)))
+    console.print(_table("Limits", "", _limits(policy)))
 
 
-def _pool(pool: Pool, mode: Mode) -> Table:
+def _pool(pool: Pool, mode: Mode, policy: Policy) -> Table:
     rows = {
         "nodes": "\n".join(f"{name}={value}" for name, value in pool.selector.items()),
         "mode": mode.value if mode is pool.mode else f"{mode} (SICKBAY_MODE; the file says {pool.mode})",
         "disrupted at once": "as the cluster" if pool.disruptions is None else str(pool.disruptions),
         "between two disruptions": f"at least {write_duration(pool.cooldown)} for each node",
+        "rungs": ", ".join(pool.capabilities) or "none, so a person is asked",
         "validation": _validation(pool),
         "deadlines": _deadlines(pool),
     }
-    table = Table("Pool", Column(Text(pool.name), overflow="fold"))
-    for name, value in rows.items():
-        table.add_row(name, Text(value))
+    return _table("Pool", pool.name, (*rows.items(), *_answers_in(pool, policy)))
+
+
+def _table(first: str, second: str, rows: Iterable[tuple[str, str]]) -> Table:
+    table = Table(first, Column(Text(second), overflow="fold"))
+    for name, value in rows:
+        table.add_row(Text(name), Text(value))
     return table
 
 
 def _answers(policy: Policy) -> Iterator[tuple[str, str]]:
-    for code, rungs in policy.faults.items():
-        yield code, _ladder(rungs)
+    for code, ladder in policy.faults.items():
+        yield code, _ladder(ladder, policy, policy.pools)
     for class_ in XidClass:
-        yield f"Xids of class {class_}", _ladder(policy.ladders.get(class_))
+        yield f"Xids of class {class_}", _ladder(policy.ladders.get(class_), policy, policy.pools)
 
 
-def _ladder(rungs: tuple[str, ...] | None) -> str:
-    if rungs is None:
+def _answers_in(pool: Pool, policy: Policy) -> Iterator[tuple[str, str]]:
+    """The pool's own, which come before those of the whole policy."""
+    for code, ladder in pool.faults.items():
+        yield code, _ladder(ladder, policy, (pool,))
+    for class_, ladder in pool.ladders.items():
+        yield f"class {class_}", _ladder(ladder, policy, (pool,))
+
+
+def _ladder(ladder: Ladder | None, policy: Policy, pools: tuple[Pool, ...]) -> str:
+    if ladder is None:
         return NOTED
-    tries = (f"{rung} and validate" for rung in rungs)
-    return " → ".join(("cordon, drain", *tries, "else ask a person" if rungs else "ask a person"))
+    drained = not ladder or ladder[0].rung not in UNDRAINED
+    told = ["cordon, drain" if drained else "cordon"]
+    if ladder and ladder[0].when is When.IDLE:
+        told = [f"wait until idle ({write_duration(ladder[0].deadline)}, then {_THEN[ladder[0].then]})", *told]
+    for rung in ladder:
+        first = "" if drained or rung.rung in UNDRAINED else "drain, "
+        drained = drained or bool(first)
+        told.append(f"{first}{_rung(rung, policy, pools)}")
+    if told[-1] != _NO_TICKET:
+        told.append("else ask a person" if ladder else "ask a person")
+    return " → ".join(told)
+
+
+def _rung(rung: Rung, policy: Policy, pools: tuple[Pool, ...]) -> str:
+    if not any(rung.rung in pool.capabilities for pool in pools):
+        return f"{rung.rung} (passed over: no pool has it)"
+    if rung.rung == "ticket" and policy.tickets.system is None:
+        return _NO_TICKET
+    return f"{rung.rung} and validate"
+
+
+def _limits(policy: Policy) -> Iterator[tuple[str, str]]:
+    attempts, offenders = policy.attempts, policy.offenders
+    yield (
+        "repairs",
+        f"{attempts.per_node} of a node and {attempts.per_gpu} of a card within {write_duration(attempts.window)}",
+    )
+    yield "probation", f"no rung again for a card within {write_duration(policy.probation)}, nor a milder one"
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in offenders.weights.items())
+    limit = f"from {offenders.limit:g} within {write_duration(offenders.window)}"
+    yield "offenders", f"{limit}, weighing {weights}" if weights else "none, since nothing weighs"
+    yield "tickets", _tickets(policy.tickets)
+    yield "power", policy.power.url if policy.power else "none"
+    yield "provider", policy.provider.url if policy.provider else "none"
+    yield "lower modes", _lines(f"{code}: at most {mode}" for code, mode in policy.fault_modes.items())
+    yield "own acts", _lines(f"{step}: {', '.join(codes)}" for step, codes in policy.own_acts.items())
+
+
+def _tickets(tickets: Tickets) -> str:
+    if tickets.system is None:
+        return "none are opened: at the rung ticket a person is asked"
+    where = f"{tickets.system}, {tickets.directory or tickets.url}"
+    pods = "with" if tickets.workloads else "without"
+    return f"{where}; looked at every {write_duration(tickets.poll)}, {pods} the names of pods"
+
+
+def _lines(told: Iterable[str]) -> str:
+    return "\n".join(told) or "none"
 
 
 def _validation(pool: Pool) -> str:
@@ -95,7 +156,7 @@ def _validation(pool: Pool) -> str:
 
 
 def _deadlines(pool: Pool) -> str:
-    steps = ("drain", "reboot", "diagnose", "benchmark")
+    steps = ("drain", "reset", "reboot", "diagnose", "benchmark")
     return ", ".join(f"{step} {write_duration(getattr(pool.deadlines, step))}" for step in steps)
 
 
