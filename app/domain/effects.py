@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from app.domain.facts import TicketRef
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchNode:
@@ -109,8 +111,7 @@ class CommentTicket:
     """Adds a text to a ticket; a text that it has already is not added again."""
 
     key: str
-    system: str
-    ticket: str
+    ticket: TicketRef
     text: str
 
 

@@ -22,6 +22,7 @@ from app.store.heartbeats import Heartbeats
 from app.store.history import History
 from app.store.inventory import Inventories
 from app.store.operations import Operations
+from app.store.outbox import Outbox
 from app.store.pause import Pauses
 from app.store.pending import Pending
 from app.store.timeline import Timeline
@@ -89,6 +90,7 @@ class Store:
         self.baselines = Baselines(link)
         self.attempts = AttemptsMade(link)
         self.breaker = BreakerState(link)
+        self.outbox = Outbox(link)
 
     def ping(self) -> None:
         """Returns when Redis answers, else StoreUnavailable."""

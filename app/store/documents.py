@@ -22,6 +22,7 @@ import structlog
 from app.domain.breaker import Opened
 from app.domain.history import HistoryRow
 from app.domain.operations import Operation
+from app.domain.tickets import TicketIntent
 from app.domain.timeline import Entry
 from app.errors import SickbayError
 from app.store.values import AlertRecord, Baseline, Pause, PendingAlert, SeenNodes, Trip
@@ -66,6 +67,7 @@ FORMS: dict[type[Any], Form] = {
     Baseline: Form("baseline"),
     Opened: Form("node that fell ill"),
     Trip: Form("trip of the breaker"),
+    TicketIntent: Form("ticket intent"),
 }
 
 

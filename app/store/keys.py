@@ -41,6 +41,7 @@ KEYS: Final = {
     "heartbeats": "sickbay:heartbeats:",
     "baseline": "sickbay:baseline:",
     "baselines": "sickbay:baselines",
+    "ticket": "sickbay:ticket:",
 }
 
 DAY_S: Final = 86_400
@@ -66,6 +67,7 @@ BOUNDS: Final = {
     "baseline_nodes": 256,
     "baseline_s": 180 * DAY_S,
     "baselines": 1_000,
+    "ticket_s": 730 * DAY_S,
 }
 """Most members of each list or set, and seconds (`_s`) until a key that is not written again is gone."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.domain.guards import Budget
 from app.domain.operations import Operation, State
-from app.store import attempts, breaker, places
+from app.store import attempts, breaker, outbox, places
 from app.store.alerts import delivery
 from app.store.connection import Link
 from app.store.documents import FORMS, NewerDocumentError, micros, moment, read, read_readable, write
@@ -78,7 +78,10 @@ class Operations:
             case "no place":
                 return NoPlace(budget=rest[0], limit=int(rest[1]), users=frozenset(rest[2:]))
             case "newer":
-                told = f"{change.operation.id} is stored in version {rest[0]} of its form; this Sickbay is older."
+                told = (
+                    f"{change.operation.id}, or what belongs to it, is stored in version {rest[0]} of its form; "
+                    f"this Sickbay is older."
+                )
                 raise NewerDocumentError(told)
             case _:
                 raise ValueError(f"the script answered {kind!r}")
@@ -178,6 +181,7 @@ def _request(change: Change) -> dict[str, Any]:
         "attempt": attempts.request(change.attempt, operation),
         "ill": None if change.ill is None else breaker.request(change.ill, change.now),
         "begins_to_hurt": change.begins_to_hurt,
+        "ticket": outbox.request(change.ticket),
     }
 
 

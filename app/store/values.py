@@ -11,6 +11,7 @@ from app.domain.breaker import Breaker, Opened
 from app.domain.guards import Budget
 from app.domain.history import HistoryRow
 from app.domain.operations import Operation
+from app.domain.tickets import TicketIntent
 from app.domain.timeline import Entry
 from app.domain.triage import Decision
 
@@ -85,6 +86,7 @@ class Change:
     * `attempt` is the rung that this commit begins; it counts once for the node and for each card with a fault.
     * `ill` says that the node fell ill, which may trip the breaker of those rules.
     * `begins_to_hurt`: it begins a step that hurts, which a tripped breaker refuses.
+    * `ticket` takes the right to open that ticket. It is refused as a Conflict while another open operation has it.
     """
 
     operation: Operation
@@ -104,6 +106,7 @@ class Change:
     attempt: str | None = None
     ill: FellIll | None = None
     begins_to_hurt: bool = False
+    ticket: TicketIntent | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import pytest
 from redis import Redis
 
 from app.domain.breaker import Breaker, Opened
+from app.domain.tickets import TicketIntent
 from app.store import ClaimRequest, FellIll, Store
 from app.store.documents import FORMS
 from app.store.keys import BOUNDS, KEYS
@@ -25,10 +26,12 @@ def live(store: Store) -> None:
     told = {"occurrence": "x", "alert": record(), "history": (row(serial="1", uuid="GPU-a"),), "entries": (entry("."),)}
     claim = ClaimRequest(owner="worker-a", until=NOW + MINUTE)
     opened = committed(store, operation("op-1"), **told)
-    begun = committed(store, opened, claim=claim, places={"cordons": 9, "disruptions": 3}, disrupted=True, attempt="reboot")
+    places = {"cordons": 9, "disruptions": 3}
+    begun = committed(store, opened, claim=claim, places=places, disrupted=True, attempt="reboot")
     committed(store, finished(begun))
+    intent = TicketIntent(cause="main:serial:1", number=1, operation="op-2", at=NOW)
     ill = FellIll(Opened(node="gpu-001", at=NOW), Breaker(least=0))
-    committed(store, operation("op-2"), places={"cordons": 9}, ill=ill)
+    committed(store, operation("op-2"), places={"cordons": 9}, ticket=intent, ill=ill)
     store.pending.put(alert(), "y", record(), now=NOW)
     store.pause.set("ana", "power work", NOW)
     store.watchdog.heard(NOW)

@@ -178,7 +178,7 @@ def _perhaps_sent(
         return Wait(text, after=left)
     if memo.get("answered"):
         return NeedsHuman(
-            f"The ticket system took the ticket for {about} and does not show it as {key}: look for it there, then retry."
+            f"The ticket for {about} was taken, and is not to be found as {key}: look for it there, then retry."
         )
     sends = int(memo.get("sends", "0"))
     if sends >= SENDS:

@@ -1,5 +1,5 @@
 -- One change of one operation with all that belongs to it, or nothing. The first rule that speaks decides:
--- repeated call, occurrence, version and node, claim, breaker, places. Only below the last of them is anything written.
+-- repeated call, occurrence, version and node, claim, ticket, breaker, places. Only below the last is anything written.
 local id, node = request.id, request.node
 local now = tonumber(request.now)
 local key = K.operation .. id
@@ -35,6 +35,18 @@ if claim then
   owner, claimed_until = claim.owner, claim['until']
 end
 if request.finished or (request.drop_claim_of and request.drop_claim_of == owner) then owner, claimed_until = '', '0' end
+
+-- The right to open a cause's ticket is another's while that operation is open, and gone once a later ticket is written.
+local ticket = request.ticket
+local intended = ticket and redis.call('GET', K.ticket .. ticket.name)
+if intended then
+  local theirs = cjson.decode(intended)
+  if theirs.v > ticket.schema then return {'newer', theirs.v} end
+  local same = theirs.number == ticket.number and theirs.operation ~= id
+  if ticket.number < theirs.number or (same and redis.call('ZSCORE', K.open, theirs.operation)) then
+    return {'conflict', version, ''}
+  end
+end
 
 -- A breaker that has tripped lets nothing begin that hurts; what has begun goes on, and all is given back.
 if request.begins_to_hurt and redis.call('EXISTS', K.breaker) == 1 then return {'tripped'} end
@@ -131,6 +143,7 @@ else
   end
 end
 
+if ticket then redis.call('SET', K.ticket .. ticket.name, ticket.document, 'EX', BOUND.ticket_s) end
 -- One rung of one operation is one attempt, at the time it was first begun.
 local attempt = request.attempt
 if attempt then
