@@ -78,10 +78,8 @@ class Operations:
             case "no place":
                 return NoPlace(budget=rest[0], limit=int(rest[1]), users=frozenset(rest[2:]))
             case "newer":
-                told = (
-                    f"{change.operation.id}, or what belongs to it, is stored in version {rest[0]} of its form; "
-                    f"this Sickbay is older."
-                )
+                what = "".join((change.operation.id, *rest[1:]))
+                told = f"{what} is stored in version {rest[0]} of its form; this Sickbay is older."
                 raise NewerDocumentError(told)
             case _:
                 raise ValueError(f"the script answered {kind!r}")

@@ -114,7 +114,7 @@ def test_an_intent_of_a_newer_form_is_left_alone(store: Store, redis: Redis, fir
     redis.set(key, text)
     with pytest.raises(NewerDocumentError):
         store.outbox.of(CAUSE)
-    with pytest.raises(NewerDocumentError, match="op-1, or what belongs to it, is stored in version 2"):
+    with pytest.raises(NewerDocumentError, match="op-1's ticket is stored in version 2"):
         store.operations.commit(change(first, ticket=an_intent(first)))
     assert redis.get(key) == text
 

@@ -41,7 +41,7 @@ local ticket = request.ticket
 local intended = ticket and redis.call('GET', K.ticket .. ticket.name)
 if intended then
   local theirs = cjson.decode(intended)
-  if theirs.v > ticket.schema then return {'newer', theirs.v} end
+  if theirs.v > ticket.schema then return {'newer', theirs.v, "'s ticket"} end
   local same = theirs.number == ticket.number and theirs.operation ~= id
   if ticket.number < theirs.number or (same and redis.call('ZSCORE', K.open, theirs.operation)) then
     return {'conflict', version, ''}
