@@ -18,7 +18,7 @@ from app.domain.faults import Fault, Gpu
 from app.domain.marks import cordon_patch
 from app.domain.operations import NodeRef, Operation, open_repair
 from app.domain.plans.planned import PlannedStep, StepState
-from app.domain.policies import AlertNames, ClusterName, Mode, NodeJobs, Policy, Pool, Validation
+from app.domain.policies import AlertNames, ClusterName, Ladder, Mode, NodeJobs, Policy, Pool, Rung, Validation
 from app.domain.xids import Catalogue, Xid, XidClass
 from app.xid_file import load_xids
 
@@ -31,6 +31,11 @@ GPU_LABEL = {"nvidia.com/gpu.present": "true"}
 def at(minutes: float = 0, **more: float) -> datetime:
     """So many minutes after OPENED; `more` as timedelta takes it."""
     return OPENED + timedelta(minutes=minutes, **more)
+
+
+def rungs(*names: str, **first: Any) -> Ladder:
+    """A ladder of these rungs; `first` is what policy says of the first one (`when`, `deadline`, `then`)."""
+    return tuple(Rung(rung=name, **(first if place == 0 else {})) for place, name in enumerate(names))
 
 
 @cache
@@ -64,7 +69,7 @@ def a_policy(*pools: Pool, **fields: Any) -> Policy:
     given: dict[str, Any] = {
         "cluster": ClusterName(name="main"),
         "alerts": AlertNames(xid=("GpuXid*", "GPUXid*")),
-        "ladders": {XidClass.RESET: ("reboot",), XidClass.REBOOT: ("reboot",), XidClass.ISOLATE: ()},
+        "ladders": {XidClass.RESET: rungs("reboot"), XidClass.REBOOT: rungs("reboot"), XidClass.ISOLATE: ()},
         "node_jobs": NodeJobs(host_image="host:1", diagnose_image="dcgm:1", benchmark_image="nccl:1"),
     }
     return Policy(**{**given, "pools": pools or (a_pool(validation=Validation(bandwidth_floor=400.0)),), **fields})
@@ -110,11 +115,19 @@ def a_job(name: str, *, step: str = "diagnose", **fields: Any) -> NodeJobView:
 
 
 def an_operation(
-    fault: Fault | None = None, *, ladder: tuple[str, ...] = ("reboot",), at_step: str = "", **fields: Any
+    fault: Fault | None = None, *, ladder: tuple[str, ...] | Ladder = ("reboot",), at_step: str = "", **fields: Any
 ) -> Operation:
-    """A repair as it was opened; with `at_step` everything before that step is done, a minute each."""
+    """A repair as it was opened; with `at_step` everything before the first step of that name is done, a minute each.
+
+    A rung's name alone stands for the rung as policy has it by default.
+    """
     opened, _ = open_repair(
-        fault or a_fault(), id="op-1", node=NodeRef(name=NODE, uid="uid-1"), pool="gpu", ladder=ladder, now=OPENED
+        fault or a_fault(),
+        id="op-1",
+        node=NodeRef(name=NODE, uid="uid-1"),
+        pool="gpu",
+        ladder=tuple(Rung(rung=rung) if isinstance(rung, str) else rung for rung in ladder),
+        now=OPENED,
     )
     if at_step:
         places = [place for place, step in enumerate(opened.plan) if step.step == at_step]
