@@ -56,7 +56,7 @@ def interruption(
         return Interruption(Result.OVERTAKEN, text, clean_up=False)
     step = operation.current
     releasing = step is not None and step.step == repair.RELEASE
-    if step is not None and releasing and "ordered" in step.memo:
+    if operation.giving_back:  # also while an undo comes before the release: ending it twice would never end it
         return None
     ours = _is_ours(operation, node)
     # Our release takes mark and cordon in one patch: while it is tried, both being gone is our own doing.

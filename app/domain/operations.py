@@ -102,9 +102,18 @@ class Operation:
 
     @property
     def holds_node(self) -> bool:
-        """Whether it has cordoned its node and not yet given it back."""
-        cordon = self.last("cordon")
-        return cordon is not None and cordon.state is StepState.DONE and not self.finished
+        """Whether it has cordoned its node and not yet given it back.
+
+        A rung that replaces the machine cordons once more: only from there on that later cordon counts.
+        """
+        reached = self.plan if self.current is None else self.plan[: self.plan.index(self.current) + 1]
+        cordons = [step for step in reached if step.step == "cordon" and step.state is not StepState.SKIPPED]
+        return bool(cordons) and cordons[-1].state is StepState.DONE and not self.finished
+
+    @property
+    def giving_back(self) -> bool:
+        """Whether it has been ordered that the node goes back: no rung follows any more, only undos and the release."""
+        return any(step.step == repair.RELEASE and "ordered" in step.memo for step in self.plan)
 
     @property
     def repaired_at(self) -> datetime | None:
@@ -149,9 +158,10 @@ def open_repair(fault: Fault, *, id: str, node: NodeRef, pool: str, ladder: Ladd
 def join(operation: Operation, fault: Fault, *, ladder: Ladder, now: datetime) -> Changed | None:
     """The operation with this fault in it, or None when nothing new follows from it.
 
-    The gravest rung counts: while none was begun, the plan is drawn anew from it. A known fault that comes again after
-    the repair is told and keeps the node from being released. One that software cannot repair (no rungs) takes the
-    release out of the plan: what was begun is finished, then a person decides.
+    The gravest rung counts: while none was begun, or only one whose proof is too light for it, the plan is drawn anew
+    from it. A known fault that comes again after the repair is told and keeps the node from being released. One that
+    software cannot repair (no rungs) takes the release out of the plan: what was begun is finished, then a person
+    decides.
     """
     for place, known in enumerate(operation.faults):
         if known.is_same_as(fault):
@@ -163,7 +173,8 @@ def join(operation: Operation, fault: Fault, *, ladder: Ladder, now: datetime) -
     if operation.ladder and ladder:
         joined = _regraded(joined, ladder)
     elif operation.ladder:
-        joined = replace(joined, ladder=(), plan=tuple(step for step in joined.plan if not _is_open_release(step)))
+        plan = tuple(step for step in _unwaiting(joined.plan) if not _is_open_release(step))
+        joined = replace(joined, ladder=(), plan=plan)
     told = Entry(now, "alert", f"{fault.source} firing: {fault.evidence}; it joins this operation.")
     if joined.current is None and operation.current is not None:
         reason = f"{fault.evidence}: software cannot repair it, so the node stays cordoned until a person decides."
@@ -201,7 +212,11 @@ def apply(operation: Operation, outcome: Outcome, *, now: datetime) -> Changed:
             return ask(_with(operation, step), reason, asks=asks, now=now)
         case Done(reason, memo, _):
             step = replace(step, state=StepState.DONE, finished_at=now, reason=reason, memo={**step.memo, **memo})
-            return _go_on(_with(operation, step), Entry(now, SICKBAY, reason), now)
+            gone_on = _with(operation, step)
+            if step.step == repair.RELEASE:
+                over, _ = finish(gone_on, operation.ending, reason, now=now)
+                return over, (Entry(now, SICKBAY, reason),)
+            return _go_on(gone_on, Entry(now, SICKBAY, reason), now)
     step = replace(step, state=StepState.FAILED, finished_at=now, reason=outcome.reason)
     return _next_rung(_with(operation, step), Entry(now, SICKBAY, outcome.reason), now)
 
@@ -236,7 +251,7 @@ def finish(operation: Operation, result: Result, reason: str, *, now: datetime) 
 def give_back(operation: Operation, result: Result, *, actor: str, reason: str, now: datetime) -> Changed:
     """Nothing more is done but giving the node back, which ends the operation with `result`."""
     plan = repair.cut_short(operation.plan)
-    if operation.last("cordon") is None or not any(step.attempt for step in plan):
+    if not any(step.attempt for step in plan if step.step != repair.WAIT):
         untouched, _ = finish(operation, result, reason, now=now)
         return untouched, (Entry(now, actor, reason),)
     release = PlannedStep(step=repair.RELEASE, memo={"ordered": reason})
@@ -303,18 +318,40 @@ def _regraded(operation: Operation, ladder: Ladder) -> Operation:
     order = list(repair.RUNGS)
     first = max(order.index(operation.ladder[0]), order.index(theirs[0]))
     rungs = tuple(rung for rung in repair.by_gravity(operation.ladder + theirs) if begun or order.index(rung) >= first)
-    if begun or any("ordered" in step.memo for step in operation.plan):
+    if operation.giving_back:
         return replace(operation, ladder=rungs)
+    if begun:
+        return _proven_in_full(replace(operation, ladder=rungs), theirs[0])
     plan = operation.plan
-    if _wait_of(ladder) is None:  # the new fault does not wait until the node is idle, so the operation no longer does
-        plan = tuple(
-            replace(step, state=StepState.SKIPPED) if step.step == repair.WAIT and not step.over else step
-            for step in plan
-        )
+    if _wait_of(ladder) is None and rungs[0] == theirs[0]:
+        plan = _unwaiting(plan)
     if rungs[0] != operation.ladder[0]:
         kept = tuple(step for step in plan if not step.rung and step.step != repair.RELEASE)
         plan = kept + repair.rung_steps(rungs[0], kept)
     return replace(operation, ladder=rungs, plan=plan)
+
+
+def _proven_in_full(operation: Operation, rung: str) -> Operation:
+    """With the rung under way cut short if its light proof would not do for a fault that asks for `rung`."""
+    at = operation.current
+    if at is None or rung in repair.UNDRAINED or operation.last(repair.RELEASE) is None:
+        return operation
+    *_, last = (step.rung for step in operation.plan if step.rung)
+    releasing = at.step == repair.RELEASE and at.state is StepState.RUNNING
+    following = repair.rung_after(operation.ladder, operation.plan)
+    if last not in repair.UNDRAINED or releasing or following is None:
+        return operation
+    before = repair.cut_short(operation.plan)
+    return replace(operation, plan=before + repair.rung_steps(following, before))
+
+
+def _unwaiting(plan: tuple[PlannedStep, ...]) -> tuple[PlannedStep, ...]:
+    """The plan no longer waiting until the node is idle."""
+    why = "A fault has joined that does not wait."
+    return tuple(
+        replace(step, state=StepState.SKIPPED, reason=why) if step.step == repair.WAIT and not step.over else step
+        for step in plan
+    )
 
 
 def _again(operation: Operation, place: int, better: Fault, at: datetime, *, now: datetime) -> Changed | None:
@@ -344,18 +381,14 @@ def _is_open_release(step: PlannedStep) -> bool:
 
 
 def _go_on(operation: Operation, entry: Entry, now: datetime) -> Changed:
-    last = operation.plan[-1]
     if operation.current is not None:
         going = replace(operation, state=State.RUNNING, reason=entry.text, asks="")
         return replace(going, next_check_at=now + PICKED_UP_WITHIN), (entry,)
-    if last.step == repair.RELEASE and last.state is StepState.DONE:
-        over, _ = finish(operation, operation.ending, entry.text, now=now)
-        return over, (entry,)
     return _stuck(operation, entry, now)
 
 
 def _next_rung(operation: Operation, entry: Entry, now: datetime) -> Changed:
-    rung = repair.rung_after(operation.ladder, operation.plan) if operation.ending is not Result.CANCELLED else None
+    rung = None if operation.giving_back else repair.rung_after(operation.ladder, operation.plan)
     if rung is None:
         return _stuck(operation, entry, now)
     before = repair.cut_short(operation.plan)

@@ -11,6 +11,9 @@ from app.domain.plans import repair
 from app.domain.plans.planned import PlannedStep, StepState
 from app.domain.timeline import Entry, sentence
 
+PLANNED_MEMO = frozenset({"ordered", "deadline_s", "then"})
+"""What a step has in its memo since it was planned."""
+
 
 class OrderRefusedError(Exception):
     """The order makes no sense for this operation now; the message says why and what would."""
@@ -34,15 +37,15 @@ def _retry(operation: Operation, actor: str, reason: str, now: datetime) -> Chan
     place = _tried(operation)
     if place is None:
         raise OrderRefusedError(f"{operation.id} has no step that was tried and is not done.")
-    tried = operation.plan[place]
-    memo = {"ordered": tried.memo["ordered"]} if "ordered" in tried.memo else {}
-    again = PlannedStep(step=tried.step, rung=tried.rung, attempt=tried.attempt, memo=memo)
-    return _going(_reopened(operation, place, again), f"Retries {tried.step}: {reason}", actor, now)
+    first = _undone_since(operation.plan, place)
+    anew = tuple(_anew(step) for step in operation.plan[first : place + 1])
+    text = f"Retries {operation.plan[place].step}: {reason}"
+    return _going(_reopened(operation, first, *anew), text, actor, now)
 
 
 def _skip(operation: Operation, actor: str, reason: str, now: datetime) -> Changed:
     place = _tried(operation)
-    if place is None or operation.plan[place].step in {"cordon", repair.RELEASE}:
+    if place is None or operation.plan[place].step in {"cordon", repair.RELEASE, *repair.UNDOES}:
         raise OrderRefusedError(f"{operation.id} is at no step that can be skipped; cancel it or release the node.")
     skipped = replace(operation.plan[place], state=StepState.SKIPPED, finished_at=now, reason=f"{actor}: {reason}")
     return _going(_reopened(operation, place, skipped), f"Skips {skipped.step}: {reason}", actor, now)
@@ -55,12 +58,37 @@ def _tried(operation: Operation) -> int | None:
     return next(at, None) if operation.current else max(failed, default=None)
 
 
-def _reopened(operation: Operation, place: int, step: PlannedStep) -> Operation:
-    """The operation with `step` at that place, and what was skipped behind it because of it pending again."""
-    behind = tuple(
-        later if later.attempt else replace(later, state=StepState.PENDING) for later in operation.plan[place + 1 :]
+def _undone_since(plan: tuple[PlannedStep, ...], place: int) -> int:
+    """Where a retry of the step at `place` begins: at the act before it that an undo behind it has taken back."""
+    acts = {
+        act
+        for undo, act in repair.UNDOES.items()
+        for later in plan[place + 1 :]
+        if later.step == undo and later.rung == plan[place].rung and later.over
+    }
+    return next((at for at, step in enumerate(plan[:place]) if step.step in acts), place)
+
+
+def _anew(step: PlannedStep) -> PlannedStep:
+    """The step as it was planned, under the number of its next try; what its tries remembered is gone."""
+    memo = {key: value for key, value in step.memo.items() if key in PLANNED_MEMO}
+    return PlannedStep(step=step.step, rung=step.rung, attempt=step.attempt, memo=memo)
+
+
+def _reopened(operation: Operation, place: int, *steps: PlannedStep) -> Operation:
+    """The operation with these steps from that place on, and what was skipped because of their failure pending again.
+
+    Only as far as the release that follows: behind it stands another rung, which was passed over or has failed. An
+    undo is due once more since what it undoes is.
+    """
+    behind = operation.plan[place + len(steps) :]
+    if operation.current is not None:  # it has not failed: what is skipped behind it was so for other reasons
+        return replace(operation, plan=(*operation.plan[:place], *steps, *behind))
+    release = next((at for at, later in enumerate(behind, 1) if later.step == repair.RELEASE), len(behind))
+    again = tuple(
+        _anew(later) if later.step in repair.UNDOES or not later.attempt else later for later in behind[:release]
     )
-    return replace(operation, plan=(*operation.plan[:place], step, *behind))
+    return replace(operation, plan=(*operation.plan[:place], *steps, *again, *behind[release:]))
 
 
 def _cancel(operation: Operation, actor: str, reason: str, now: datetime) -> Changed:
@@ -76,8 +104,7 @@ def _release(operation: Operation, actor: str, reason: str, now: datetime) -> Ch
 
 
 def _refuse_twice(operation: Operation) -> None:
-    step = operation.current
-    if step is not None and "ordered" in step.memo:
+    if operation.giving_back:
         raise OrderRefusedError(f"{operation.id} gives its node back already; retry that if it is stuck.")
 
 

@@ -244,7 +244,8 @@ class Policy:
                 return by_code[code]
         if xid.class_ is XidClass.UNKNOWN:
             return None
-        return (pool.ladders if pool else {}).get(xid.class_) or self.ladders.get(xid.class_)
+        ladders = {**self.ladders, **(pool.ladders if pool else {})}
+        return ladders.get(xid.class_)
 
     def mode_for(self, pool: Pool, codes: Iterable[str]) -> Mode:
         """How far Sickbay may go in that pool for these faults together: as far as the freest of them allows."""
