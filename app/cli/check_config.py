@@ -124,7 +124,8 @@ def _limits(policy: Policy) -> Iterator[tuple[str, str]]:
         "repairs",
         f"{attempts.per_node} of a node and {attempts.per_gpu} of a card within {write_duration(attempts.window)}",
     )
-    yield "probation", f"no rung again for a card within {write_duration(policy.probation)}, nor a milder one"
+    probation = f"for {write_duration(policy.probation)} no rung again for a card, nor a milder one"
+    yield "probation", probation if policy.probation else "none"
     weights = ", ".join(f"{name} {weight:g}" for name, weight in offenders.weights.items())
     limit = f"from {offenders.limit:g} within {write_duration(offenders.window)}"
     yield "offenders", f"{limit}, weighing {weights}" if weights else "none, since nothing weighs"

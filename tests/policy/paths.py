@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import timedelta
+from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from app.durations import write_duration
@@ -13,14 +14,17 @@ from app.durations import write_duration
 def keys_of(record: Any, path: str = "") -> Iterator[tuple[str, str | None]]:
     """Each key as `pools[].mode`, and its default as the file spells it; None for a key that must be given.
 
-    A section comes before its keys, with the default "section".
+    A section comes before its keys, with the default "section", or "null" where it may be left out as a whole.
     """
     hints = get_type_hints(record)
     for part in fields(record):
         kind = hints[part.name]
         inside = f"{path}.{part.name}".removeprefix(".")
         of_list = next((arg for arg in get_args(kind) if is_dataclass(arg)), None)
-        if is_dataclass(kind) or of_list:
+        if of_list and NoneType in get_args(kind):
+            yield inside, spelt(part.default)
+            yield from keys_of(of_list, inside)
+        elif is_dataclass(kind) or of_list:
             yield inside, "section"
             yield from keys_of(of_list or kind, f"{inside}[]" if of_list else inside)
         elif part.default is not MISSING:
@@ -39,6 +43,8 @@ def spelt(value: Any) -> str:
         return write_duration(value)
     if isinstance(value, tuple):
         return f"[{', '.join(value)}]"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, Mapping):
-        return "{}"
+        return f"{{{', '.join(f'{key}: {spelt(part)}' for key, part in value.items())}}}"
     return str(value) or '""'

@@ -45,7 +45,7 @@ BAD = [
     # Keys.
     ("    mode: ", "    mod: ", 10, "pools[0].mod", "`mod` is not known here", "Did you mean `mode`?"),
     ("budgets:\n", "budget:\n", 19, "budget", "`budget` is not known", "Did you mean `budgets`?"),
-    ("  cordons: 20", "  zebra: 20", 20, "budgets.zebra", "not known here", "Known are `cordons`, `disruptions`."),
+    ("  cordons: 20", "  zebra: 20", 20, "budgets.zebra", "not known here", "`with_vendor`, `disruptions`."),
     ("  cordons: 20", "  cordons: 20\n  cordons: 9", 21, "budgets.cordons", "given twice, first in line 20", "Keep"),
     ("  isolate: []", "  isolate: []\n  reset: []", 17, "ladders.reset", "given twice, first in line 15", "Keep one"),
     ("  name: main\n", "", 2, "cluster", "`name` is missing", "Add `name:` with a text."),
@@ -83,7 +83,7 @@ BAD = [
     ("drain: 2h", "drain: 8d", 13, "pools[0].deadlines.drain", "8d is out of range.", "at least 1s and at most 7d"),
     *(
         ("drain: 2h", f"{step}: 0s", 13, f"pools[0].deadlines.{step}", "0s is out of range.", "at least 1s")
-        for step in ("reboot", "diagnose", "benchmark")
+        for step in ("reset", "reboot", "diagnose", "benchmark")
     ),
     ("budgets:", "inventory_max_age: 2h\nbudgets:", 19, "inventory_max_age", "2h is out of range", "at most 1h"),
     ("budgets:", "observe_for: 91d\nbudgets:", 19, "observe_for", "91d is out of range", "at most 90d"),
@@ -92,15 +92,17 @@ BAD = [
     ("mode: observe", "mode: off", 10, "pools[0].mode", "'off' is no mode.", "observe, cordon, approve, act."),
     ("  isolate: []", "  isolated: []", 16, "ladders.isolated", "'isolated' is no xid class", "mean `isolate`?"),
     ("  reset: [reboot]", "  reset: [rebot]", 15, "ladders.reset[0]", "'rebot' is no rung.", "Did you mean `reboot`?"),
-    ("  reset: [reboot]", "  reset: [x]", 15, "ladders.reset[0]", "'x' is no rung.", "Known are `reboot`."),
+    ("  reset: [reboot]", "  reset: [x]", 15, "ladders.reset[0]", "'x' is no rung.", "Known are `restart-plugin`"),
     ("  reset: [reboot]", "  reset: [reboot, reboot]", 15, "ladders.reset[1]", "on this ladder twice", "keep one"),
+    ("  xid-79: [reboot]", "  xid-79: [reboot, reboot]", 18, "faults.xid-79[1]", "on this ladder twice", "keep one"),
     ("  isolate: []", "  unknown: [reboot]", 16, "ladders.unknown", "only ever noted", "under `faults`"),
     ("  xid-79: ", "  xid79: ", 18, "faults.xid79", "'xid79' is no fault code", "`xid-79`"),
     ("  xid-79: ", "  79: ", 18, "faults.79", "'79' is no fault code", "`xid-79`"),
     ("  xid-79: ", "  xid-079: ", 18, "faults.xid-079", "'xid-079' is no fault code", "`xid-79`"),
-    ("  xid-79: [reboot]", "  xid-79: [pray]", 18, "faults.xid-79[0]", "'pray' is no rung", "Known are `reboot`"),
+    ("  xid-79: [reboot]", "  xid-79: [pray]", 18, "faults.xid-79[0]", "'pray' is no rung", "Known are"),
     # Limits.
     ("cordons: 20", "cordons: 0", 20, "budgets.cordons", "0 is out of range.", "Write at least 1."),
+    ("cordons: 20", "with_vendor: 0", 20, "budgets.with_vendor", "0 is out of range.", "Write at least 1."),
     ("cordons: 20", "disruptions: -1", 20, "budgets.disruptions", "-1 is out of range.", "Write at least 1."),
     ("    mode: ", "    disruptions: 0\n    mode: ", 10, "pools[0].disruptions", "0 is out of range", "at least 1"),
     ("    mode: ", "    cooldown: 8d\n    mode: ", 10, "pools[0].cooldown", "8d is out of range", "at most 7d"),

@@ -35,7 +35,9 @@ def test_a_good_file_is_shown_and_ends_with_0(path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert row(result, "mode") == "observe"
     assert row(result, "nodes") == "gpu=true"
-    assert "Out at once: 20 cordoned, 3 disrupted." in result.output
+    assert row(result, "rungs") == "restart-plugin, reset, reboot, ticket"
+    assert row(result, "probation") == "for 1d no rung again for a card, nor a milder one"
+    assert "Out at once: 20 cordoned, 3 disrupted, 10 with a vendor." in result.output
     assert result.output.splitlines()[-1] == f"{path} is good."
 
 
@@ -47,6 +49,86 @@ def test_ladders_are_told_in_words(tmp_path: Path) -> None:
     assert row(result, "xid-43") == "cordon, drain → ask a person"
     assert row(result, "xid-79") == "only noted"
     assert row(result, "Xids of class application") == "only noted"
+
+
+@pytest.mark.parametrize(
+    ("ladder", "told"),
+    [
+        (
+            "[reset, reboot, ticket]",
+            "cordon, drain → reset and validate → reboot and validate → ticket and validate → else ask a person",
+        ),
+        (
+            "[{rung: reset, when: idle, deadline: 36h}]",
+            "wait until idle (1d12h, then ask a person) → cordon, drain → reset and validate → else ask a person",
+        ),
+        (
+            "[{rung: reboot, when: idle, then: drain}]",
+            "wait until idle (1d, then go on all the same) → cordon, drain → reboot and validate → else ask a person",
+        ),
+        (
+            "[restart-plugin, reset]",
+            "cordon → restart-plugin and validate → drain, reset and validate → else ask a person",
+        ),
+        (
+            "[reboot, power-cycle]",
+            "cordon, drain → reboot and validate → power-cycle (passed over: no pool has it) → else ask a person",
+        ),
+        ("[]", "cordon, drain → ask a person"),
+        ("null", "only noted"),
+    ],
+)
+def test_each_rung_of_a_ladder_is_told_with_what_it_waits_for(path: Path, ladder: str, told: str) -> None:
+    tickets = "tickets: {system: file, directory: /t}\n"
+    path.write_text(SMALLEST.replace("ladders: {}", f"ladders: {{reset: {ladder}}}") + tickets)
+    assert row(check(path), "Xids of class reset") == told
+
+
+def test_without_a_ticket_system_the_rung_ticket_is_told_as_asking(path: Path) -> None:
+    path.write_text(SMALLEST.replace("ladders: {}", "ladders: {isolate: [ticket]}"))
+    told = "cordon, drain → ask a person, since no ticket can be opened"
+    assert row(check(path), "Xids of class isolate") == told
+    assert row(check(path), "tickets") == "none are opened: at the rung ticket a person is asked"
+
+
+def test_what_a_pool_has_of_its_own_is_told_with_it(path: Path) -> None:
+    own = "capabilities: [reset], ladders: {reset: [reset, reboot]}, faults: {xid-94: null}"
+    path.write_text(SMALLEST.replace('gpu: "true"}', f'gpu: "true"}}, {own}'))
+    result = check(path)
+    assert row(result, "rungs") == "reset"
+    assert row(result, "xid-94") == "only noted"
+    told = "cordon, drain → reset and validate → reboot (passed over: no pool has it) → else ask a person"
+    assert row(result, "class reset") == told
+
+
+def test_a_pool_without_rungs_is_told_as_asking(path: Path) -> None:
+    path.write_text(SMALLEST.replace('gpu: "true"}', 'gpu: "true"}, capabilities: []'))
+    assert row(check(path), "rungs") == "none, so a person is asked"
+
+
+def test_the_limits_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(FULL)
+    result = check(path)
+    limits = ("repairs", "probation", "offenders", "tickets", "power", "provider", "lower modes")
+    assert {limit: row(result, limit) for limit in limits} == {
+        "repairs": "1 of a node and 50 of a card within 30d",
+        "probation": "none",
+        "offenders": "from 0.5 within 1m, weighing xid-79 2, reset 0.25, note 0, application 0",
+        "tickets": "webhook, https://tickets.example:8443/gpu; looked at every 1s, with the names of pods",
+        "power": "http://bmc/cycle",
+        "provider": "http://[fd00::1]:80",
+        "lower modes": "xid-94: at most cordon",
+    }
+    assert "│ own acts    │ reset: xid-43, xid-119" in result.output
+
+
+def test_limits_that_are_off_are_told_as_such(path: Path) -> None:
+    path.write_text(SMALLEST + "offenders: {weights: {}}\ntickets: {system: file, directory: /var/tickets}\n")
+    result = check(path)
+    assert row(result, "offenders") == "none, since nothing weighs"
+    assert row(result, "tickets") == "file, /var/tickets; looked at every 5m, without the names of pods"
+    assert {row(result, name) for name in ("power", "provider", "lower modes", "own acts")} == {"none"}
 
 
 def test_a_mode_that_the_environment_lowers_is_told_with_the_reason(tmp_path: Path) -> None:

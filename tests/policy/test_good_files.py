@@ -8,10 +8,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.policies import AlertNames, Budgets, ClusterName, Deadlines, Mode, NodeJobs, Policy, Pool, Validation
+import workers.steps
+from app.backend_checks import TICKET_SYSTEMS
+from app.domain.offenders import Offenders
+from app.domain.policies import (
+    AlertNames,
+    Attempts,
+    Budgets,
+    ClusterName,
+    Deadlines,
+    Hook,
+    Mode,
+    NodeJobs,
+    Policy,
+    Pool,
+    Rung,
+    Then,
+    Tickets,
+    Validation,
+    When,
+)
 from app.domain.xids import XidClass
 from app.durations import read_duration, write_duration
+from app.ladder_checks import STEPS
 from app.policy_file import read_policy
+from workers.adapters.tickets import SYSTEMS
 
 SMALLEST = """\
 cluster: {name: main}
@@ -35,13 +56,24 @@ pools:
       inconclusive_tries: 1
       bandwidth_floor: 440
       bandwidth_tolerance: 0.05
-    deadlines: {drain: 1h30m, reboot: 1500ms, diagnose: 3h, benchmark: 90s}
+    deadlines: {drain: 1h30m, reset: 20m, reboot: 1500ms, diagnose: 3h, benchmark: 90s}
+    capabilities: [reset, power-cycle, replace, ticket]
+    ladders: {reset: [{rung: reset, when: idle, deadline: 2h, then: drain}, replace], isolate: []}
+    faults: {xid-94: null, xid-95: [ticket]}
   - name: rest
     selector: {nvidia.com/gpu.present: "true"}
     validation: *strict
 ladders: {reset: [reboot], isolate: [], application: null, unknown: null}
 faults: {xid-43: [], xid-79: null, xid-999: [reboot]}
-budgets: {cordons: 1, disruptions: 1}
+fault_modes: {xid-94: cordon}
+own_acts: {reset: [xid-43, xid-119], drain: []}
+attempts: {window: 30d, per_node: 1, per_gpu: 50}
+probation: 0s
+offenders: {window: 1m, limit: 0.5, weights: {xid-79: 2, reset: 0.25, note: 0, application: 0}}
+tickets: {system: webhook, url: "https://tickets.example:8443/gpu", secret_file: /run/secrets/t, poll: 1s, workloads: true}
+power: {url: "http://bmc/cycle", secret_file: power}
+provider: {url: "http://[fd00::1]:80", secret_file: provider}
+budgets: {cordons: 1, disruptions: 1, with_vendor: 2}
 node_jobs: {namespace: jobs, host_image: "busybox@sha256:00ff", diagnose_image: "r.example:5000/a/dcgm:4", benchmark_image: nccl}
 observe_for: 7d
 inventory_max_age: 1m
@@ -88,16 +120,44 @@ def test_every_key_arrives_where_it_belongs() -> None:
                 validation=strict,
                 deadlines=Deadlines(
                     drain=timedelta(minutes=90),
+                    reset=timedelta(minutes=20),
                     reboot=timedelta(seconds=1.5),
                     diagnose=timedelta(hours=3),
                     benchmark=timedelta(seconds=90),
                 ),
+                capabilities=("reset", "power-cycle", "replace", "ticket"),
+                ladders={
+                    XidClass.RESET: (
+                        Rung(rung="reset", when=When.IDLE, deadline=timedelta(hours=2), then=Then.DRAIN),
+                        Rung(rung="replace"),
+                    ),
+                    XidClass.ISOLATE: (),
+                },
+                faults={"xid-94": None, "xid-95": (Rung(rung="ticket"),)},
             ),
             Pool(name="rest", selector={"nvidia.com/gpu.present": "true"}, validation=strict),
         ),
-        ladders={XidClass.RESET: ("reboot",), XidClass.ISOLATE: ()},
-        faults={"xid-43": (), "xid-79": None, "xid-999": ("reboot",)},
-        budgets=Budgets(cordons=1, disruptions=1),
+        ladders={XidClass.RESET: (Rung(rung="reboot"),), XidClass.ISOLATE: ()},
+        faults={"xid-43": (), "xid-79": None, "xid-999": (Rung(rung="reboot"),)},
+        fault_modes={"xid-94": Mode.CORDON},
+        own_acts={"reset": ("xid-43", "xid-119"), "drain": ()},
+        attempts=Attempts(window=timedelta(days=30), per_node=1, per_gpu=50),
+        probation=timedelta(0),
+        offenders=Offenders(
+            window=timedelta(minutes=1),
+            limit=0.5,
+            weights={"xid-79": 2.0, "reset": 0.25, "note": 0.0, "application": 0.0},
+        ),
+        tickets=Tickets(
+            system="webhook",
+            url="https://tickets.example:8443/gpu",
+            secret_file="/run/secrets/t",
+            poll=timedelta(seconds=1),
+            workloads=True,
+        ),
+        power=Hook(url="http://bmc/cycle", secret_file="power"),
+        provider=Hook(url="http://[fd00::1]:80", secret_file="provider"),
+        budgets=Budgets(cordons=1, disruptions=1, with_vendor=2),
         node_jobs=NodeJobs(
             namespace="jobs",
             host_image="busybox@sha256:00ff",
@@ -107,6 +167,37 @@ def test_every_key_arrives_where_it_belongs() -> None:
         observe_for=timedelta(days=7),
         inventory_max_age=timedelta(minutes=1),
     )
+
+
+@pytest.mark.parametrize(
+    "written", ["[reset, reboot]", "[{rung: reset}, reboot]", "[{rung: reset, when: now}, {rung: reboot, then: hold}]"]
+)
+def test_a_rung_is_the_same_by_its_name_alone_and_with_all_that_is_said_of_it(written: str) -> None:
+    policy = policy_of(SMALLEST.replace("ladders: {}", f"ladders: {{reset: {written}}}"))
+    assert policy.ladders == {XidClass.RESET: (Rung(rung="reset"), Rung(rung="reboot"))}
+
+
+def test_a_ladder_may_have_rungs_that_no_pool_has() -> None:
+    text = SMALLEST.replace("ladders: {}", "ladders: {reset: [power-cycle, replace]}")
+    assert {rung.rung for rung in policy_of(text).ladders[XidClass.RESET]} == {"power-cycle", "replace"}
+
+
+def test_a_pool_may_have_the_rung_ticket_without_a_ticket_system() -> None:
+    text = SMALLEST.replace('gpu: "true"}', 'gpu: "true"}, capabilities: [ticket]')
+    assert policy_of(text).pools[0].capabilities == ("ticket",)
+
+
+def test_tickets_may_be_files() -> None:
+    tickets = policy_of(SMALLEST + "tickets: {system: file, directory: /var/tickets}\n").tickets
+    assert tickets == Tickets(system="file", directory="/var/tickets")
+
+
+def test_the_systems_that_can_be_named_are_those_that_there_are() -> None:
+    assert set(TICKET_SYSTEMS) == set(SYSTEMS)
+
+
+def test_the_steps_that_can_be_named_are_those_that_there_are() -> None:
+    assert set(workers.steps.STEPS) == STEPS
 
 
 @pytest.mark.parametrize("text", ["\ufeff" + SMALLEST, SMALLEST.replace("\n", "\r\n"), "---\n" + SMALLEST + "...\n"])
