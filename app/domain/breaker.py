@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from app.domain import node_labels
 from app.domain.timeline import spell
 
 
@@ -53,6 +54,12 @@ class Opened:
     rack: str = ""
     driver: str = ""
     code: str = ""
+
+
+def fell_ill(node: str, labels: Mapping[str, str], *, code: str, at: datetime) -> Opened:
+    """The node of a new operation with what its labels say, and the code of the fault that opened it."""
+    rack, driver = node_labels.rack(labels), node_labels.driver_version(labels)
+    return Opened(node=node, at=at, rack=rack, driver=driver, code=code)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

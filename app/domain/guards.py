@@ -78,6 +78,8 @@ class Circumstances:
     """How far pool and faults let Sickbay go."""
     paused: str | None
     """Who paused Sickbay and why, in a sentence; None while it is not paused."""
+    tripped: str | None = None
+    """Why the breaker of a mass failure has tripped, in a sentence; None while it has not."""
     budgets: tuple[Budget, ...]
     """Those that this step takes a place in."""
     last_disruption: datetime | None
@@ -133,6 +135,16 @@ def not_paused(seen: Circumstances) -> Hold | None:
     return Hold(f"{seen.paused} {seen.step.capitalize()} starts after `sickbay resume`.", LATER)
 
 
+def breaker_closed(seen: Circumstances) -> Hold | None:
+    """Once too many nodes fell ill together nothing hurts one more, until a person has looked for their common cause.
+
+    Proofs go on, what is owed is undone and nodes are given back. The commit of the intent asks the same (`app.store`).
+    """
+    if seen.tripped is None or seen.hurts is Hurts.NOTHING:
+        return None
+    return Hold(f"{seen.tripped} {seen.step.capitalize()} of {seen.node.name} starts after `sickbay resume`.", LATER)
+
+
 def cooled_down(seen: Circumstances) -> Hold | None:
     """A node is not disrupted again right after another operation disrupted it."""
     if seen.pool is None or seen.last_disruption is None or seen.hurts is not Hurts.RUNNING_WORK:
@@ -159,6 +171,7 @@ GUARDS: tuple[Guard, ...] = (
     in_a_pool,
     not_excluded,
     not_only_observing,
+    breaker_closed,  # before anybody is asked: a mass failure is one question, not one a node
     allowed_by_mode,
     not_paused,
     cooled_down,

@@ -178,7 +178,7 @@ def _request(change: Change) -> dict[str, Any]:
         "disrupted": change.disrupted,
         "attempt": attempts.request(change.attempt, operation),
         "ill": None if change.ill is None else breaker.request(change.ill, change.now),
-        "begins_to_hurt": change.begins_to_hurt,
+        "hurts": change.hurts,
         "ticket": outbox.request(change.ticket),
     }
 

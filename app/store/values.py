@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from app.domain import node_labels
 from app.domain.alerts import Alert
 from app.domain.breaker import Breaker, Opened
 from app.domain.guards import Budget
@@ -85,7 +86,7 @@ class Change:
     * `disrupted` remembers `now` as a disruption of the node by this operation.
     * `attempt` is the rung that this commit begins; it counts once for the node and for each card with a fault.
     * `ill` says that the node fell ill, which may trip the breaker of those rules.
-    * `begins_to_hurt`: it begins a step that hurts, which a tripped breaker refuses.
+    * `hurts`: it is the intent of an act that hurts, which a tripped breaker refuses.
     * `ticket` takes the right to open that ticket. It is refused as a Conflict while another open operation has it.
     """
 
@@ -105,7 +106,7 @@ class Change:
     disrupted: bool = False
     attempt: str | None = None
     ill: FellIll | None = None
-    begins_to_hurt: bool = False
+    hurts: bool = False
     ticket: TicketIntent | None = None
 
 
@@ -220,10 +221,8 @@ class NodeSummary:
 
     @property
     def driver_version(self) -> str:
-        """The driver's version, as GPU feature discovery labels it; older ones label three numbers."""
-        whole = self.labels.get("nvidia.com/cuda.driver-version.full", "")
-        parts = (self.labels.get(f"nvidia.com/cuda.driver.{part}", "") for part in ("major", "minor", "rev"))
-        return whole or ".".join(part for part in parts if part)
+        """The driver's version, empty when unknown."""
+        return node_labels.driver_version(self.labels)
 
     @property
     def zone(self) -> str:
@@ -232,8 +231,8 @@ class NodeSummary:
 
     @property
     def rack(self) -> str:
-        """The rack. No label for it is standard; this is the one most in use."""
-        return self.labels.get("topology.kubernetes.io/rack", "")
+        """The rack, empty when unknown."""
+        return node_labels.rack(self.labels)
 
     @property
     def out_by_others(self) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.domain.breaker import Breaker, Dimension, Fleet, Opened, explain, trips
+from app.domain.breaker import Breaker, Dimension, Fleet, Opened, explain, fell_ill, trips
+from app.domain.guards import LATER, Budget, Circumstances, Hold, Hurts, first_hold
+from app.domain.policies import Mode
+from tests.building import a_node, a_policy, an_operation
 
 NOON = datetime(2026, 9, 20, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -114,3 +118,71 @@ class TestExplain:
 
     def test_it_has_words_even_when_the_record_is_gone(self) -> None:
         assert explain([], FLEET, RULES, NOON) == "The breaker has tripped: too many nodes fell ill at once."
+
+
+@pytest.mark.parametrize(
+    ("labels", "rack", "driver"),
+    [
+        ({}, "", ""),
+        ({"topology.kubernetes.io/rack": "r7"}, "r7", ""),
+        ({"nvidia.com/cuda.driver-version.full": "590.48.01"}, "", "590.48.01"),
+        ({f"nvidia.com/cuda.driver.{part}": n for part, n in (("major", "590"), ("minor", "48"))}, "", "590.48"),
+    ],
+)
+def test_a_node_is_known_by_its_labels(labels: dict[str, str], rack: str, driver: str) -> None:
+    told = fell_ill("gpu-a01", labels, code="xid-79", at=NOON)
+
+    assert told == Opened(node="gpu-a01", at=NOON, rack=rack, driver=driver, code="xid-79")
+
+
+class TestGuard:
+    """Once it has tripped nothing hurts one more; what hurts nothing goes on, and all is given back."""
+
+    tripped = "The breaker has tripped: 16 of 16 nodes in rack r7 fell ill within 4 min, and the limit is 3."
+
+    def seen(self, step: str, hurts: Hurts, *, mode: Mode = Mode.ACT, tripped: str | None = "") -> Circumstances:
+        policy = a_policy()
+        return Circumstances(
+            operation=an_operation(at_step=step if step != "cordon" else ""),
+            step=step,
+            hurts=hurts,
+            node=a_node(),
+            policy=policy,
+            pool=policy.pools[0],
+            mode=mode,
+            paused=None,
+            tripped=self.tripped if tripped == "" else tripped,
+            budgets=(Budget("cordons", 0, frozenset()),) if tripped == "" and mode is Mode.ACT else (),
+            last_disruption=None,
+            now=NOON,
+        )
+
+    @pytest.mark.parametrize("mode", [Mode.CORDON, Mode.APPROVE, Mode.ACT])
+    @pytest.mark.parametrize(
+        ("step", "hurts"), [("cordon", Hurts.NEW_WORK), ("drain", Hurts.RUNNING_WORK), ("reboot", Hurts.RUNNING_WORK)]
+    )
+    def test_what_hurts_is_held_before_anybody_is_asked(self, step: str, hurts: Hurts, mode: Mode) -> None:
+        told = f"{self.tripped} {step.capitalize()} of gpu-a01 starts after `sickbay resume`."
+
+        assert first_hold(self.seen(step, hurts, mode=mode)) == Hold(told, LATER)
+
+    def test_no_ticket_is_opened_in_a_storm(self) -> None:
+        held = first_hold(self.seen("reboot", Hurts.NOBODY))
+
+        assert held is not None
+        assert held.reason.startswith(self.tripped)
+
+    @pytest.mark.parametrize("step", ["release", "restore-operands"])
+    def test_giving_back_and_undoing_are_not_held(self, step: str) -> None:
+        assert first_hold(self.seen("drain", Hurts.RUNNING_WORK)) is not None
+        seen = self.seen("drain", Hurts.RUNNING_WORK)
+
+        assert first_hold(replace(seen, step=step)) is None
+
+    def test_proofs_go_on(self) -> None:
+        seen = replace(self.seen("diagnose", Hurts.NOTHING), budgets=())
+
+        assert first_hold(seen) is None
+
+    def test_a_breaker_that_has_not_tripped_holds_nothing(self) -> None:
+        assert first_hold(self.seen("drain", Hurts.RUNNING_WORK, tripped=None)) is None

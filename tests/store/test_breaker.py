@@ -16,7 +16,7 @@ from redis import Redis
 
 from app.domain.breaker import Breaker, Fleet, Opened, trips
 from app.domain.operations import Operation
-from app.store import Committed, FellIll, Store, Trip, Tripped
+from app.store import ClaimRequest, Committed, FellIll, Store, Trip, Tripped
 from simulator.valkey import EmbeddedValkey
 from tests.store.things import MINUTE, NOW, all_at_once, change, committed, finished, node, operation
 
@@ -42,7 +42,7 @@ def fall_ill(
 
 
 def cordon(store: Store, one: Operation) -> object:
-    return store.operations.commit(change(one, places={"cordons": 1_000}, begins_to_hurt=True))
+    return store.operations.commit(change(one, places={"cordons": 1_000}, hurts=True))
 
 
 FLEET = {f"gpu-{number}": f"r{number // 16}" for number in range(64)}
@@ -71,12 +71,12 @@ class TestTripping:
             "The breaker has tripped: 16 of 16 nodes in rack r0 fell ill within 1 min, and the limit is 3."
         )
 
-    def test_what_begins_nothing_that_hurts_goes_on(self, store: Store) -> None:
+    def test_what_hurts_nothing_goes_on_and_gives_back(self, store: Store) -> None:
         know(store, FLEET)
         opened = [fall_ill(store, f"gpu-{number}", rack="r0") for number in range(6)]
 
-        begun = committed(store, opened[0], places={"disruptions": 3}, disrupted=True)  # the next act of a step
-        committed(store, finished(committed(store, begun)))
+        proven = committed(store, opened[0], claim=ClaimRequest(owner="worker-a", until=NOW + MINUTE))
+        committed(store, finished(proven))
         assert store.operations.reservations() == {}
 
     def test_a_node_that_falls_ill_again_counts_once(self, store: Store) -> None:

@@ -48,8 +48,8 @@ if intended then
   end
 end
 
--- A breaker that has tripped lets nothing begin that hurts; what has begun goes on, and all is given back.
-if request.begins_to_hurt and redis.call('EXISTS', K.breaker) == 1 then return {'tripped'} end
+-- A breaker that has tripped lets no act pass that hurts; proofs go on, and nodes are given back.
+if request.hurts and redis.call('EXISTS', K.breaker) == 1 then return {'tripped'} end
 
 -- A place is a field "node|budget" (no node's name holds a bar); nodes that are out by other hands use up the budgets of
 -- disruptions. Whoever holds a place keeps it when others fill the budget: else full houses would hold each other.
