@@ -31,7 +31,7 @@ bench: $(VENV)/.runtime
 	@$(BIN)/sickbay bench $(BENCH_ARGS)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

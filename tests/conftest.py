@@ -17,6 +17,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="A skipped test is a failure: where everything that the tests need is installed, a skip proves nothing.",
     )
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="Everything: also tests marked thorough, and every point of the crash trap instead of a sample.",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without --thorough, what takes minutes is left to CI."""
+    if config.getoption("--thorough"):
+        return
+    left = [item for item in items if item.get_closest_marker("thorough")]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
+
+
+@pytest.fixture
+def thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether the run is to try everything."""
+    return bool(request.config.getoption("--thorough"))
 
 
 @pytest.hookimpl(wrapper=True)

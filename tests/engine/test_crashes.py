@@ -1,4 +1,4 @@
-"""The crash trap over the whole repair: kill the worker at every mutating call, before and after it."""
+"""The crash trap over every scene: kill the worker at every mutating call, before and after it."""
 
 from __future__ import annotations
 
@@ -8,57 +8,67 @@ import pytest
 
 from app.store import Store
 from tests.engine.driving import NODE, Story
+from tests.engine.scenes import DEPLOYED, SCENES, Scene
 from tests.engine.trap import Killed, Trap, trapped_ports, trapped_store
 
 
-def _lived_through(store: Store, trap: Trap) -> Story:
-    """The main story, its first worker in the trap and further workers going on after it."""
+def _lived_through(store: Store, scene: Scene, trap: Trap) -> Story:
+    """The scene, its first worker in the trap and another one going on after it."""
     story = Story(store)
-    training = story.cluster.add_pod(NODE, "llama-ft-0", namespace="train", grace=600, ends_after=90)
-    chat = story.cluster.add_pod(NODE, "vllm-chat-0", namespace="serve", labels={"app": "vllm-chat"}, ends_after=5)
-    story.open()
+    scene.begin(story)
+    before = {pod.uid: pod for pod in story.cluster.pods.on_node(NODE)}
     try:
         story.run(story.worker(trapped_store(story.store, trap), trapped_ports(story.ports, trap)))
     except Killed:
         story.run()
-    operation = story.operation()
-    assert (operation.state, operation.result) == ("finished", "released"), story.timeline()
-    assert story.cluster.cordons == {NODE: 1}
-    assert story.cluster.uncordons == {NODE: 1}
-    assert story.cluster.reboots == {NODE: 1}
-    assert story.cluster.evictions == {training.uid: 1, chat.uid: 1}
-    assert [job.step for job in story.cluster.node_jobs.started] == ["reboot", "diagnose", "benchmark"]
-    node = story.cluster.nodes.get(NODE)
-    assert node is not None
-    assert not node.unschedulable
-    assert not [key for key in (*node.annotations, *node.labels) if key.startswith("sickbay/")]
-    assert story.store.operations.open_on(NODE) is None
+    _ended_as_it_must(story, scene)
+    work = {uid for uid, pod in before.items() if pod.controller_kind != "DaemonSet"}
+    assert all(story.cluster.evictions[uid] == (1 if scene.evicts else 0) for uid in work)
     return story
 
 
-def test_every_mutating_call_can_be_the_last_one(emptied: Callable[[], Store]) -> None:
-    """Whenever the worker dies, another one ends the story the same way, and nothing was done twice."""
+def _ended_as_it_must(story: Story, scene: Scene) -> None:
+    operation, cluster = story.operation(), story.cluster
+    assert (operation.state, operation.result) == (scene.state, scene.result), story.timeline()
+    assert [job.step for job in cluster.node_jobs.started] == list(scene.started)
+    assert cluster.cordons == {NODE: 1}
+    assert cluster.reboots[NODE] == scene.reboots
+    assert len(cluster.power.keys) == scene.power_cycles
+    node = cluster.nodes.get(NODE)
+    assert node is not None
+    kept = {key: value for key, value in node.labels.items() if key in DEPLOYED}
+    assert kept in ({}, DEPLOYED), "an operand that was paused is still paused"
+    marks = [key for key in (*node.annotations, *node.labels) if key.startswith("sickbay/")]
+    over = operation.finished
+    assert (node.unschedulable, bool(marks), cluster.uncordons[NODE]) == (not over, not over, int(over))
+    assert story.store.operations.open_on(NODE) == (None if over else operation.id)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", SCENES)
+def test_every_mutating_call_can_be_the_last_one(emptied: Callable[[], Store], name: str, thorough: bool) -> None:
+    """Whenever the worker dies, another one ends the story the same way, and nothing was done twice.
+
+    A quick run tries every eleventh point of the trap, a thorough one all of them.
+    """
     counting = Trap()
-    _lived_through(emptied(), counting)
+    _lived_through(emptied(), SCENES[name], counting)
     assert counting.calls > 20
-    for at in range(1, counting.calls + 1):
-        for after in (False, True):
-            _lived_through(emptied(), Trap(at=at, after=after))
+    points = [(at, after) for at in range(1, counting.calls + 1) for after in (False, True)]
+    for at, after in points if thorough else points[::11]:
+        _lived_through(emptied(), SCENES[name], Trap(at=at, after=after))
 
 
 @pytest.mark.parametrize("first", [1, 7, 15])
 def test_a_worker_that_dies_again_and_again_still_ends_well(store: Store, first: int) -> None:
     """Each worker survives only a few calls; the story still moves on to its end."""
     story = Story(store)
-    pod = story.cluster.add_pod(NODE, "llama-ft-0", namespace="train", grace=600, ends_after=90)
-    story.open()
-    for survived in range(first, first + 200):
+    SCENES["reset in use"].begin(story)
+    for survived in range(first, first + 300):
         trap = Trap(at=survived % 5 + 2, after=survived % 2 == 0)
         try:
             story.run(story.worker(trapped_store(story.store, trap), trapped_ports(story.ports, trap)))
         except Killed:
             continue
         break
-    assert story.operation().result == "released"
-    assert story.cluster.reboots == {NODE: 1}
-    assert story.cluster.evictions == {pod.uid: 1}
+    _ended_as_it_must(story, SCENES["reset in use"])

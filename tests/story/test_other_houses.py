@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import redis
 
 from tests.story.house import House, a_house, an_alert, eventually
@@ -34,6 +35,8 @@ def test_an_alert_that_comes_before_the_first_inventory_is_not_lost(tmp_path: Pa
         assert house.until("gpu-a02", state="finished")["id"] == operation["id"]
 
 
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
 def test_killed_workers_a_second_worker_and_a_restarted_valkey_change_nothing(tmp_path: Path) -> None:
     with a_house(tmp_path, workers=2) as house:
         nodes = ["gpu-a01", "gpu-a02", "gpu-a03", "gpu-a04"]
