@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from app import backend_checks, ladder_checks
+from app.domain.breaker import Breaker
 from app.domain.offenders import Offenders
 from app.domain.policies import (
     AlertNames,
@@ -143,6 +144,19 @@ def _policy(policy: Policy) -> Iterator[Objection]:
             yield Objection(f"pools[{place}].mode", problem, "Set `node_jobs.benchmark_image`, or take mode cordon.")
 
 
+def _breaker(breaker: Breaker) -> Iterator[Objection]:
+    if breaker.least > breaker.most:
+        problem = f"{breaker.least} nodes may always fall ill, and no more than {breaker.most} ever."
+        # The one of the two that must have been written, so that the refusal has a line.
+        where = ".least" if breaker.least > Breaker().least else ".most"
+        yield Objection(where, problem, "Make `most` at least as large as `least`.")
+
+
+def _share(share: float) -> Iterator[Objection]:
+    if not 0 < share <= 1:
+        yield Objection("", f"{share:g} is no share of the nodes.", "Write a fraction such as 0.05, at most 1.")
+
+
 def _unremembered(policy: Policy) -> Iterator[Objection]:
     if policy.probation > policy.attempts.window:
         longest = write_duration(policy.attempts.window)
@@ -165,6 +179,11 @@ CHECKS: Final[dict[tuple[type, str], Check]] = {
     (Budgets, "cordons"): _between(1),
     (Budgets, "with_vendor"): _between(1),
     (Budgets, "disruptions"): _between(1),
+    (Breaker, "window"): _between(timedelta(minutes=1), timedelta(hours=12)),
+    (Breaker, "share"): _share,
+    (Breaker, "most"): _between(1),
+    (Breaker, "least"): _between(1),
+    (Breaker, ""): _breaker,
     (Pool, "name"): _DNS_NAME,
     (Pool, "selector"): _selector,
     (Pool, "disruptions"): _between(1),

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from app.domain.breaker import Breaker
 from app.domain.plans.repair import UNDRAINED
 from app.domain.policies import Ladder, Mode, Policy, Pool, Rung, Then, Tickets, When
 from app.domain.xids import XidClass
@@ -128,12 +129,21 @@ def _limits(policy: Policy) -> Iterator[tuple[str, str]]:
     yield "probation", probation if policy.probation else "none"
     weights = ", ".join(f"{name} {weight:g}" for name, weight in offenders.weights.items())
     limit = f"from {offenders.limit:g} within {write_duration(offenders.window)}"
+    yield "breaker", _breaker(policy.breaker)
     yield "offenders", f"{limit}, weighing {weights}" if weights else "none, since nothing weighs"
     yield "tickets", _tickets(policy.tickets)
     yield "power", policy.power.url if policy.power else "none"
     yield "provider", policy.provider.url if policy.provider else "none"
     yield "lower modes", _lines(f"{code}: at most {mode}" for code, mode in policy.fault_modes.items())
     yield "own acts", _lines(f"{step}: {', '.join(codes)}" for step, codes in policy.own_acts.items())
+
+
+def _breaker(breaker: Breaker) -> str:
+    window = write_duration(breaker.window)
+    limit = (
+        f"{breaker.share:.0%} of the nodes fell ill within {window}, at least {breaker.least}, at most {breaker.most}"
+    )
+    return f"trips when more than {limit}"
 
 
 def _tickets(tickets: Tickets) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
+from app.domain.breaker import Breaker
 from app.domain.offenders import Offenders
 from app.domain.plans.repair import RUNGS
 from app.domain.xids import Xid, XidClass
@@ -217,6 +218,7 @@ class Policy:
     faults: Mapping[str, Ladder | None] = field(default_factory=dict)
     """Rungs per fault code, before those of its class; None only notes it."""
     budgets: Budgets = field(default_factory=Budgets)
+    breaker: Breaker = field(default_factory=Breaker)
     node_jobs: NodeJobs = field(default_factory=NodeJobs)
     observe_for: timedelta = timedelta(hours=24)
     """How long an operation in observe mode stays open before it ends as `noted`."""
