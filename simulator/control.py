@@ -1,10 +1,13 @@
 """The control API below /simulator/: what a test, a demo or a person does to the cluster that is not Kubernetes.
 
+GET  /simulator/                     the control page: the cluster as it is, and buttons for what stands below
 GET  /simulator/state                what there is: machines, pods, workloads, alerts, the clock
 GET  /simulator/audit?after=&user=&resource=&name=
+POST /simulator/break                {"how", "node", "gpu"}: one of `simulator.breakages`
 POST /simulator/faults               {"node", "gpu", "xid"}
 POST /simulator/behaviours           {"node", and any of the fields of `simulator.hardware.Behaviours`}
 POST /simulator/swap                 {"node", "gpu", "same"?}: another card in that place, and nothing wrong with it
+POST /simulator/heal                 {"node"}: the machine behaves again, and nothing is wrong with its cards
 POST /simulator/budget               {"blocked", "node"?}: the inference replicas off that node are not ready
 POST /simulator/cordon               {"node", "unschedulable"}: as a person with kubectl
 POST /simulator/reboot               {"node"}: as if somebody pressed the button
@@ -12,6 +15,9 @@ POST /simulator/register             {"node"}: its kubelet starts again; a delet
 POST /simulator/alerts/resolve       every Xid alert is over, as far as Alertmanager knows
 POST /simulator/webhook              {"url", "token_file"?}: where alerts go
 POST /simulator/compact              forget the watch history: every earlier watch gets 410
+POST /simulator/acts/<name>          what whoever started the cluster has put into `Control.extra_acts`
+
+The machines' power is `simulator.bmc`, below /simulator/bmc/.
 """
 
 from __future__ import annotations
@@ -20,16 +26,15 @@ from collections.abc import Callable
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
+from urllib.parse import urlsplit
 
 from simulator import hardware
-from simulator.actors.pod_status import is_ready
-from simulator.actors.view import key_of
 from simulator.api.routes import Answer, Request, decoded
 from simulator.api.statuses import Refused, bad_request, method_not_allowed, no_such_path
 from simulator.api.store import encode
+from simulator.breakages import BREAKAGES, hit
 from simulator.hardware import Behaviours, Machine
-from simulator.kernel_lines import SPARES_PROGRAMS
-from simulator.objects import GPU
+from simulator.state import state_of
 
 if TYPE_CHECKING:
     from simulator.cluster import Cluster
@@ -45,17 +50,34 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "stress": get_args(hardware.Stress),
     "until": ("", *hardware.CURES),
 }
+_PAGE = Path(__file__).parent / "page"
+_FILES = {
+    "": ("index.html", "text/html; charset=utf-8"),
+    "control.css": ("control.css", "text/css; charset=utf-8"),
+    "icon.svg": ("icon.svg", "image/svg+xml"),
+    "control.js": ("control.js", "text/javascript; charset=utf-8"),
+}
+_HEADERS = {"Content-Security-Policy": "default-src 'self'", "Cache-Control": "no-cache"}
 
 
 class Control:
-    """Answers the requests of the control API."""
+    """Answers the requests of the control API.
+
+    Whoever started the cluster may hand in what lies outside it: `extra_acts` (name → what a POST to it does; the page
+    shows a button for each that needs nothing more), `tickets` (the open ones, for the page) and `sickbay_url`.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self.extra_acts: dict[str, Callable[[Object], object]] = {}
+        self.tickets: Callable[[], list[Object]] = list
+        self.sickbay_url = ""
         self._posts: dict[str, Callable[[Object], Object]] = {
+            "break": self._break,
             "faults": self._fault,
             "behaviours": self._behave,
             "swap": self._swap,
+            "heal": self._heal,
             "budget": self._budget,
             "cordon": self._cordon,
             "reboot": self._reboot,
@@ -66,11 +88,28 @@ class Control:
         }
 
     def answer(self, request: Request) -> Answer:
-        """The answer as JSON; what cannot be done is a Status, as elsewhere on this server."""
+        """The page, or JSON; what cannot be done is a Status, as elsewhere on this server."""
         what = request.path.removeprefix("/simulator/").strip("/")
-        if request.method == "GET" and what == "state":
+        if request.method == "GET":
+            return self._shown(what, request)
+        act = self._posts.get(what) or self._extra(what)
+        if act is None:
+            raise no_such_path()
+        if request.method != "POST":
+            raise method_not_allowed()
+        _refuse_strangers(request)
+        given = decoded(request.body) if request.body else {}
+        if not isinstance(given, dict):
+            raise bad_request("a JSON object is needed")
+        return Answer(body=encode(act(given)))
+
+    def _shown(self, what: str, request: Request) -> Answer:
+        if what in _FILES:
+            name, kind = _FILES[what]
+            return Answer(body=(_PAGE / name).read_bytes(), content_type=kind, headers=_HEADERS)
+        if what == "state":
             return Answer(body=encode(self.state()))
-        if request.method == "GET" and what == "audit":
+        if what == "audit":
             query = request.query
             acts = self._cluster.audit.acts(
                 after=int(query.get("after") or 0),
@@ -79,46 +118,24 @@ class Control:
                 name=query.get("name") or "",
             )
             return Answer(body=encode({"acts": acts}))
-        if what not in self._posts:
-            raise no_such_path()
-        if request.method != "POST":
-            raise method_not_allowed()
-        given = decoded(request.body) if request.body else {}
-        if not isinstance(given, dict):
-            raise bad_request("a JSON object is needed")
-        return Answer(body=encode(self._posts[what](given)))
+        raise method_not_allowed() if what in self._posts or self._extra(what) else no_such_path()
+
+    def _extra(self, what: str) -> Callable[[Object], Object] | None:
+        act = self.extra_acts.get(what.removeprefix("acts/")) if what.startswith("acts/") else None
+        return None if act is None else lambda given: {"done": act(given)}
 
     def state(self) -> Object:
-        """Everything, as one document."""
-        cluster = self._cluster
-        pods = cluster.view.all("pods")
-        return {
-            "clock": {"speed": cluster.clock.speed, "simulated_s": round(cluster.clock.simulated(), 1)},
-            "nodes": [self._node(machine) for machine in cluster.machines.values()],
-            "pods": [
-                _pod(pod) | {"says": cluster.kubelet.last_line(key_of(pod))}
-                for pod in pods
-                if pod["metadata"]["namespace"] not in ("gpu-operator", "kube-system")
+        """The cluster, and what else the page shows."""
+        blocked = self._cluster.kubelet.unready.get(("serve", "vllm-chat"))
+        return state_of(self._cluster) | {
+            "breakages": [
+                {"name": name, "label": one.label, "what": one.what, "then": one.then}
+                for name, one in BREAKAGES.items()
             ],
-            "checkpoints": cluster.kubelet.storage.checkpoints,
-            "budgets": [_budget(one) for one in cluster.view.all("poddisruptionbudgets")],
-            "alerts": cluster.alerting.shown(),
-        }
-
-    def _node(self, machine: Machine) -> Object:
-        node = self._cluster.view.get("nodes", ("", machine.name)) or {"spec": {}, "status": {}}
-        return {
-            "name": machine.name,
-            "up": machine.up,
-            "power": "on" if machine.powered else "off",
-            "ready": is_ready(node),
-            "unschedulable": bool(node["spec"].get("unschedulable")),
-            "boot_id": machine.boot_id,
-            "boots": machine.boots,
-            "allocatable": (node["status"].get("allocatable") or {}).get(GPU, "0"),
-            "behaviours": asdict(machine.behaviours),
-            "kernel": machine.kernel[-20:],
-            "gpus": [asdict(card) | {"bus_id": card.bus_id} for card in machine.gpus],
+            "budget_blocked_except": blocked,
+            "acts": list(self.extra_acts),
+            "tickets": self.tickets(),
+            "sickbay": self.sickbay_url,
         }
 
     def _machine(self, given: Object) -> Machine:
@@ -127,16 +144,24 @@ class Control:
             raise Refused(404, "NotFound", f"there is no machine {given.get('node')!r}")
         return machine
 
+    def _gpu(self, given: Object) -> int:
+        gpu = given.get("gpu", 0)
+        if not isinstance(gpu, int) or not 0 <= gpu < len(self._machine(given).gpus):
+            raise bad_request("gpu is the index of a GPU")
+        return gpu
+
+    def _break(self, given: Object) -> Object:
+        breakage = BREAKAGES.get(str(given.get("how")))
+        if breakage is None:
+            raise bad_request(f"how is one of {', '.join(BREAKAGES)}")
+        breakage.strike(self._cluster, self._machine(given), self._gpu(given))
+        return {"then": breakage.then}
+
     def _fault(self, given: Object) -> Object:
-        machine, gpu = self._machine(given), self._gpu(given)
-        xid = given.get("xid", 79)
+        machine, gpu, xid = self._machine(given), self._gpu(given), given.get("xid", 79)
         if not isinstance(xid, int):
             raise bad_request("xid is a number")
-        line = machine.raise_xid(gpu, xid)
-        if xid not in SPARES_PROGRAMS:
-            self._cluster.kubelet.crash(machine.name, gpu, xid)
-        self._cluster.node_keeper.look_at(machine.name)
-        self._cluster.alerting.look_now()
+        [line] = hit(self._cluster, machine, gpu, xid)
         return {"kernel": line, "serial": machine.gpus[gpu].serial, "uuid": machine.gpus[gpu].uuid}
 
     def _behave(self, given: Object) -> Object:
@@ -149,18 +174,20 @@ class Control:
             setattr(machine.behaviours, one.name, given[one.name])
         return asdict(machine.behaviours)
 
-    def _gpu(self, given: Object) -> int:
-        gpu = given.get("gpu", 0)
-        if not isinstance(gpu, int) or not 0 <= gpu < len(self._machine(given).gpus):
-            raise bad_request("gpu is the index of a GPU")
-        return gpu
-
     def _swap(self, given: Object) -> Object:
-        machine = self._machine(given)
-        card = machine.swap(self._gpu(given), same=bool(given.get("same")))
-        self._cluster.node_keeper.look_at(machine.name)
+        card = self._machine(given).swap(self._gpu(given), same=bool(given.get("same")))
+        self._cluster.node_keeper.look_at(self._machine(given).name)
         self._cluster.alerting.look_now()
         return {"serial": card.serial, "uuid": card.uuid}
+
+    def _heal(self, given: Object) -> Object:
+        machine = self._machine(given)
+        machine.behaviours = Behaviours()
+        for card in machine.gpus:
+            machine.swap(card.index, same=True)
+        self._cluster.node_keeper.look_at(machine.name)
+        self._cluster.alerting.look_now()
+        return {}
 
     def _budget(self, given: Object) -> Object:
         kubelet = self._cluster.kubelet
@@ -193,21 +220,8 @@ class Control:
         return {}
 
 
-def _pod(pod: Object) -> Object:
-    metadata, status = pod["metadata"], pod.get("status") or {}
-    return {
-        "namespace": metadata["namespace"],
-        "name": metadata["name"],
-        "node": pod["spec"].get("nodeName", ""),
-        "phase": status.get("phase", ""),
-        "ready": is_ready(pod),
-        "terminating": "deletionTimestamp" in metadata,
-    }
-
-
-def _budget(budget: Object) -> Object:
-    return {
-        "namespace": budget["metadata"]["namespace"],
-        "name": budget["metadata"]["name"],
-        **(budget["status"] or {}),
-    }
+def _refuse_strangers(request: Request) -> None:
+    """A page of another site, open in the same browser, may not break things here."""
+    origin = request.headers.get("Origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("Host"):
+        raise Refused(403, "Forbidden", f"a page of {origin} may not do this")

@@ -48,6 +48,7 @@ class Gpu:
     counted: tuple[int, ...] = ()  # earlier codes that the exporter's counter still shows beside the gauge
     fault: int = 0  # the Xid whose cause is still there, whatever the gauge shows; 0 for none
     on_bus: bool = True
+    known: bool = True  # to the driver: it was there when the machine booted
     healthy: bool = True  # to the device plugin
     recovery_action: str = "None"  # in the words of `nvidia-smi -q`
     rows_pending: bool = False
@@ -171,6 +172,7 @@ class Machine:
             self.restart_exporter()
             for card in self.gpus:
                 card.on_bus = not (behaviours.reboot == "gpu-missing" and card.index == behaviours.gpu)
+                card.known = card.on_bus
             self.restart_plugin()
             self.up = True
             return True
@@ -191,7 +193,7 @@ class Machine:
             if self.behaviours.gpu == gpu:
                 self.behaviours = Behaviours()
             card.heal()
-            card.xid, card.counted, card.on_bus, card.healthy = 0, (), True, True
+            card.xid, card.counted, card.on_bus, card.known, card.healthy = 0, (), True, True, True
             return card
 
     def allocatable(self) -> int:

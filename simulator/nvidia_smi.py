@@ -36,15 +36,24 @@ def reset(machine: Machine, argv: str) -> Printed:
 
 
 def inventory(machine: Machine) -> Printed:
-    """The cards as CSV, a line `--`, and for each what says whether it asks for a recovery."""
+    """The cards as CSV, a line `--`, and for each what says whether it asks for a recovery.
+
+    A card that has fallen off the bus since the boot ends the command; one that was not there then is not listed.
+    """
     if not machine.driver_loaded:
         return _NO_DRIVER, 9
+    if lost := [card for card in machine.gpus if card.known and not card.on_bus]:
+        return _lost(lost[0]), 15
     cards = machine.seen()
     rows = [f"{card.index}, {card.uuid}, {card.serial}, {card.bus_id}" for card in cards]
     asked = [
         line
         for card in cards
-        for line in (_line("GPU Recovery Action", card.recovery_action), _line("Remapped Rows Pending", _pending(card)))
+        for line in (
+            f"GPU {card.bus_id}",
+            f"GPU Recovery Action : {card.recovery_action}",
+            f"Remapped Rows Pending : {_pending(card)}",
+        )
     ]
     return "\n".join([*rows, "--", *asked]) + "\n", 0
 

@@ -23,6 +23,7 @@ from simulator.actors.alert_bodies import (
     xid_labels,
 )
 from simulator.actors.alert_delivery import Delivery, pause_after
+from simulator.actors.flapping import Flap
 from simulator.actors.view import ClusterView
 from simulator.clock import Clock
 from simulator.hardware import Machine
@@ -66,6 +67,7 @@ class Alerting:
         self._began = datetime.now(UTC)
         self._alerts: dict[str, Alert] = {}
         self._called_off: set[str] = set()  # resolved by hand, though the gauge still shows them
+        self._flaps: list[Flap] = []
         self._lock = threading.RLock()
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -102,6 +104,11 @@ class Alerting:
         self._wake.set()
         return len(firing)
 
+    def flap(self, machine: Machine, gpu: int, xid: int, *, times: int) -> None:
+        """This code's alert will resolve and fire again so often, as fast as scrapes and deliveries go."""
+        with self._lock:
+            self._flaps.append(Flap(machine, gpu, xid, times))
+
     def shown(self) -> list[Object]:
         """The alerts, for the state page."""
         with self._lock:
@@ -116,8 +123,17 @@ class Alerting:
             self._evaluate()
             if self.delivery.wanted:
                 self._notify()
+                self._go_on_flapping()
             self._wake.wait(interval)
             self._wake.clear()
+
+    def _go_on_flapping(self) -> None:
+        with self._lock:
+            told = {
+                (one.labels.get("Hostname", ""), one.labels.get("gpu", ""), one.labels.get("err_code", "")): one.sent
+                for one in self._alerts.values()
+            }
+            self._flaps = [one for one in self._flaps if not one.look(told)]
 
     def _evaluate(self) -> None:
         """Firing for each gauge that shows an Xid; over when the series is gone or shows another code."""

@@ -246,6 +246,11 @@ class Kubelet:
         change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
         self._api.patch("pods", *key_of(pod), change, status=True)
 
+    def gpus_of(self, key: Key) -> list[int]:
+        """The GPUs that the pod was given on its node, by index."""
+        run = self._runs.get(key)
+        return list(run.gpus) if run is not None and run.state != "over" else []
+
     def last_line(self, key: Key) -> str:
         """The last line of a pod's log, for a live view; empty where there is none."""
         code, text = self._read_log(*key)

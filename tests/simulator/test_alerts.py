@@ -182,3 +182,32 @@ def test_only_a_5xx_or_silence_is_tried_again_soon(code: int, tries: int, pause_
 
 def test_the_watchdog_keeps_coming(alerted: Cluster, receiver: Receiver) -> None:
     eventually(lambda: len([1 for _, _, body in receiver.bodies if b"Watchdog" in body]) >= 3)
+
+
+def test_a_flapping_alert_ends_and_comes_back_as_often_as_it_is_told(alerted: Cluster, receiver: Receiver) -> None:
+    alerted.alerting.flap(alerted.machines["gpu-a03"], 3, 95, times=2)
+    fault(alerted, xid=95)
+    eventually(lambda: len(receiver.xids("first notification")) == 3)
+    assert len(receiver.xids("all alerts resolved")) == 2
+    starts = {one["alerts"][0]["startsAt"] for one in receiver.xids("first notification")}
+    fingerprints = {one["alerts"][0]["fingerprint"] for one in receiver.xids()}
+    assert (len(starts), len(fingerprints)) == (3, 1)
+
+
+def test_a_change_of_the_recovery_action_brings_the_drivers_sentence_with_it(
+    alerted: Cluster, receiver: Receiver
+) -> None:
+    fault(alerted, xid=79)
+    fault(alerted, xid=154)
+    body = eventually(lambda: [one for one in receiver.xids() if one["commonLabels"].get("err_code") == "154"])[0]
+    words = "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"
+    assert body["commonAnnotations"]["description"] == words
+
+
+def test_a_machine_that_throttles_raises_an_alert_without_an_xid(alerted: Cluster, receiver: Receiver) -> None:
+    alerted.machines["gpu-a03"].hot = True
+    body = eventually(receiver.xids)[0]
+    assert body["commonLabels"]["alertname"] == "GpuThermalThrottling"
+    assert "err_code" not in body["commonLabels"]
+    alerted.machines["gpu-a03"].hot = False
+    eventually(lambda: receiver.xids("all alerts resolved"))

@@ -114,12 +114,23 @@ def test_the_query_after_a_reset_speaks_of_more_than_one_pending_thing(node: Mac
 
 
 def test_the_inventory_lists_what_is_on_the_bus_and_what_it_asks_for(node: Machine) -> None:
+    node.behaviours = Behaviours(reboot="gpu-missing", gpu=5)
+    node.boot()
     node.raise_xid(2, 63)
-    node.raise_xid(5, 79)
     rows, _, asked = inventory(node)[0].partition("--\n")
     assert len(rows.splitlines()) == 7
     assert rows.splitlines()[2] == f"2, {node.gpus[2].uuid}, {node.gpus[2].serial}, 00000000:3A:00.0"
-    assert [line.split(": ")[1] for line in asked.splitlines()[4:6]] == ["Drain and Reset", "Yes"]
+    assert asked.splitlines()[6:9] == [
+        "GPU 00000000:3A:00.0",
+        "GPU Recovery Action : Drain and Reset",
+        "Remapped Rows Pending : Yes",
+    ]
+
+
+def test_a_card_that_fell_off_the_bus_since_the_boot_ends_the_inventory(node: Machine) -> None:
+    node.raise_xid(5, 79)
+    text, code = inventory(node)
+    assert (code, "GPU is lost" in text, "--" in text) == (15, True, False)
 
 
 def test_without_a_driver_no_tool_answers(node: Machine) -> None:
