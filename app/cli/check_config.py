@@ -139,11 +139,8 @@ def _limits(policy: Policy) -> Iterator[tuple[str, str]]:
 
 
 def _breaker(breaker: Breaker) -> str:
-    window = write_duration(breaker.window)
-    limit = (
-        f"{breaker.share:.0%} of the nodes fell ill within {window}, at least {breaker.least}, at most {breaker.most}"
-    )
-    return f"trips when more than {limit}"
+    limit = f"{breaker.share:.0%} of the nodes (at least {breaker.least}, at most {breaker.most})"
+    return f"trips when more than {limit} fall ill within {write_duration(breaker.window)}"
 
 
 def _tickets(tickets: Tickets) -> str:
