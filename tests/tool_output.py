@@ -112,7 +112,9 @@ def reset_output(uuid: str, recovery: str) -> str:
     """A reset that says it was done, and what the driver asks for after it."""
     return (
         f"GPU {uuid} was successfully reset.\nAll done.\n"
-        f"    GPU Recovery Action                   : {recovery}\n        Pending                           : No\n"
+        f"    GPU Recovery Action                   : {recovery}\n"
+        "    Remapped Rows\n        Pending                           : No\n"
+        "        Remapping Failure Occurred        : No\n"
     )
 
 

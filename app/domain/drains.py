@@ -5,10 +5,12 @@ A drain is over when every pod that had to go is gone by uid: an accepted evicti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
+from app.domain.alerts import read_time
 from app.domain.facts import PodView
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
@@ -17,6 +19,13 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 def refusal_key(pod_uid: str) -> str:
     """Where the drain's memo keeps until when, and why, this pod's eviction was refused: `<time> <sentence>`."""
     return f"refused/{pod_uid}"
+
+
+def standing_refusal(memo: Mapping[str, str], pod_uid: str, now: datetime) -> tuple[datetime, str] | None:
+    """Until when the eviction of this pod is not asked again, and why; None when it may be asked."""
+    until, _, why = memo.get(refusal_key(pod_uid), "").partition(" ")
+    at = read_time(until)
+    return (at, why) if at is not None and at > now else None
 
 
 class PodFate(StrEnum):

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from app.domain.alerts import read_time
-from app.domain.drains import DrainView, refusal_key, sort_pods
+from app.domain.drains import DrainView, refusal_key, sort_pods, standing_refusal
 from app.domain.effects import EvictPod
 from app.domain.facts import NodeView, PodView
 from app.domain.guards import Hurts
@@ -53,7 +52,8 @@ class Drain:
         view = sort_pods(facts.pods, approved=BARE_PODS in operation.approvals)
         if view.empty:
             return Done(_drained(step, view))
-        due = [pod for pod in view.go if _refused_until(step, pod, now) is None]
+        refusals = [standing_refusal(step.memo, pod.uid, now) for pod in view.go]
+        due = [pod for pod, refusal in zip(view.go, refusals, strict=True) if refusal is None]
         overdue = (
             step.started_at is not None and now >= step.started_at + policy.rules_for(facts.node.labels).deadlines.drain
         )
@@ -69,14 +69,8 @@ class Drain:
         if view.asked_for and not view.go and not view.leaving:
             text = f"{_named(view.asked_for)} has no controller to start it again: approve its eviction, or move it."
             return NeedsHuman(text, asks=BARE_PODS)
-        retries = [until for pod in view.go if (until := _refused_until(step, pod, now)) is not None]
-        after = min([until - now for until in retries] + [LOOK_AGAIN])
+        after = min([refusal[0] - now for refusal in refusals if refusal] + [LOOK_AGAIN])
         return Wait(_waiting_for(step, view), after=after)
-
-
-def _refused_until(step: PlannedStep, pod: PodView, now: datetime) -> datetime | None:
-    until = read_time(step.memo.get(refusal_key(pod.uid), "").partition(" ")[0])
-    return until if until is not None and until > now else None
 
 
 def _waiting_for(step: PlannedStep, view: DrainView) -> str:

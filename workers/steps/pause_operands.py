@@ -46,6 +46,9 @@ class PauseOperands:
         """Label, wait, and give up after a while: the reset then takes the next rung."""
         node, step = facts.node, current(operation)
         wanted = [name for name in OPERANDS if node.labels.get(f"nvidia.com/gpu.deploy.{name}") == "true"]
+        late = step.started_at is not None and now >= step.started_at + WITHIN
+        if wanted and late:
+            return Failed(f"Somebody keeps {', '.join(wanted)} of {node.name} running: they were not paused.")
         if wanted:
             patch = PatchNode(
                 key=f"{operation.id}/pause-operands",
@@ -58,7 +61,7 @@ class PauseOperands:
         if not facts.pods:
             paused = counted(len(paused_operands(node)), "operand")
             return Done(f"{paused} paused: nothing of the GPU Operator holds the GPUs.")
-        if step.started_at is not None and now >= step.started_at + WITHIN:
+        if late:
             left = ", ".join(pod.full_name for pod in facts.pods)
             return Failed(f"{left} did not leave {node.name} within {spell(WITHIN)}.")
         return Wait(f"Waits for {counted(len(facts.pods), 'operand')} to leave {node.name}.")

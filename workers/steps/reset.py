@@ -1,8 +1,9 @@
-"""Reset: `nvidia-smi --gpu-reset` of the GPU that is ill, judged by what the GPU says afterwards."""
+"""Reset: `nvidia-smi --gpu-reset` of each GPU that is ill, judged by what the GPUs say afterwards."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
@@ -20,9 +21,9 @@ from workers.step import current, node_job_name
 
 SCRIPT = (
     'nvidia-smi -i "$1" -pm 0; nvidia-smi --gpu-reset -i "$1"; code=$?; '
-    'nvidia-smi -q -i "$1" | grep -E "GPU Recovery Action|Pending"; nvidia-smi -i "$1" -pm 1; exit $code'
+    'nvidia-smi -q -i "$1" | grep -E "GPU Recovery Action|Pending|Remapp"; nvidia-smi -i "$1" -pm 1; exit $code'
 )
-"""Persistence mode alone blocks a reset, so it is off meanwhile. The UUID is an argument, never pasted in."""
+"""Persistence mode alone blocks a reset, so it is off meanwhile. The UUIDs are an argument, never pasted in."""
 
 UUID = re.compile(r"GPU-[0-9A-Za-z-]{1,64}")
 TRIES = 2
@@ -58,24 +59,21 @@ class Reset:
     def _judged(self, operation: Operation, run: Run, job: NodeJobView, policy: Policy) -> Act | Outcome:
         if not job.output:
             return Failed(f"The reset on {run.node.name} said nothing ({job.reason or f'exit code {job.exit_code}'}).")
-        reset = read_reset(job.output)
+        reset = read_reset(job.output, len(_ill(operation)))
         if reset.result is ResetResult.DONE and job.succeeded:
-            return Done(f"{reset.reason}")
+            return Done(reset.reason)
         if reset.result is ResetResult.IN_USE and _again(operation) + 1 < TRIES:
             again = self._ask(operation, run.node, policy, again=_again(operation) + 1)
-            return (
-                again
-                if isinstance(again, NeedsHuman)
-                else Act(again.effects, f"{reset.reason} Tries again.", again.memo)
-            )
+            return replace(again, reason=f"{reset.reason} Tries again.") if isinstance(again, Act) else again
         if reset.result is ResetResult.DONE:
             return Failed(f"The reset ended with exit code {job.exit_code}, whatever it said.")
         return Failed(reset.reason)
 
     def _ask(self, operation: Operation, node: NodeView, policy: Policy, *, again: int) -> Act | NeedsHuman:
-        uuid = next((fault.gpu.uuid for fault in operation.faults if fault.gpu and fault.gpu.uuid), "")
-        if not UUID.fullmatch(uuid):
-            return NeedsHuman(f"{uuid[:80]!r} is no UUID of a GPU, so nothing is reset.")
+        ill = _ill(operation)
+        odd = next((uuid for uuid in ill or ("",) if not UUID.fullmatch(uuid)), None)
+        if odd is not None:
+            return NeedsHuman(f"{odd[:80]!r} is no UUID of a GPU, so nothing is reset.")
         name = node_job_name(operation, again=again)
         job = NodeJob(
             name=name,
@@ -83,11 +81,18 @@ class Reset:
             step="reset",
             node=node.name,
             image=policy.node_jobs.host_image,
-            argv=("chroot", "/host", "/bin/sh", "-c", SCRIPT, "nvidia-smi --gpu-reset", uuid),
+            argv=("chroot", "/host", "/bin/sh", "-c", SCRIPT, "nvidia-smi --gpu-reset", ",".join(ill)),
             deadline=policy.rules_for(node.labels).deadlines.reset,
             host=True,
         )
-        return Act((StartNodeJob(key=name, job=job),), f"Resets {uuid} on {node.name}.", {"again": str(again)})
+        return Act(
+            (StartNodeJob(key=name, job=job),), f"Resets {', '.join(ill)} on {node.name}.", {"again": str(again)}
+        )
+
+
+def _ill(operation: Operation) -> tuple[str, ...]:
+    """The UUIDs of the GPUs that faults name, each once."""
+    return tuple(dict.fromkeys(fault.gpu.uuid for fault in operation.faults if fault.gpu and fault.gpu.uuid))
 
 
 def _again(operation: Operation) -> int:

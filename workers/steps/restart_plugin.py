@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from app.domain.drains import standing_refusal
 from app.domain.effects import EvictPod
 from app.domain.facts import NodeView, PodView
 from app.domain.guards import Hurts
@@ -48,8 +49,13 @@ class RestartPlugin:
         old = tuple(pod for pod in facts.pods if not asked or pod.uid in asked.split(","))
         if not asked and not old:
             return Failed(f"No device plugin runs on {node.name} that could be restarted.")
+        late = step.started_at is not None and now >= step.started_at + WITHIN
         due = tuple(pod for pod in old if pod.deleted_at is None)
-        if due:
+        refused = [told for pod in due if (told := standing_refusal(step.memo, pod.uid, now)) is not None]
+        if refused and not late:
+            until, why = refused[0]
+            return Wait(f"Waits to restart the device plugin of {node.name}: {why}", after=until - now)
+        if due and not late:
             evictions = tuple(
                 EvictPod(key=f"{operation.id}/evict/{pod.uid}", namespace=pod.namespace, name=pod.name, uid=pod.uid)
                 for pod in due
@@ -59,7 +65,8 @@ class RestartPlugin:
             )
         if not old and node.gpu_allocatable >= node.gpu_capacity > 0:
             return Done(f"The device plugin restarted: all {counted(node.gpu_capacity, 'GPU')} are allocatable.")
-        if step.started_at is not None and now >= step.started_at + WITHIN:
-            told = f"{node.gpu_allocatable} of {counted(node.gpu_capacity, 'GPU')} are allocatable"
-            return Failed(f"The device plugin of {node.name} was restarted, but {told}.")
+        if late:
+            offered = f"{node.gpu_allocatable} of {counted(node.gpu_capacity, 'GPU')} are allocatable"
+            tried = "could not be restarted" if old else "was restarted"
+            return Failed(f"The device plugin of {node.name} {tried}: {offered}.")
         return Wait(f"Waits for the device plugin of {node.name} to offer all its GPUs again.")
