@@ -37,8 +37,8 @@ def order(operation_id: str, order: str) -> Response:
     reason = _reason()
     here = parts()
     for _ in range(TRIES):
-        now = here.now()
         known = load_operation(operation_id)
+        now = here.now()
         try:
             changed, entries = give(known, order, actor=actor, reason=reason, now=now)
         except OrderRefusedError as error:
