@@ -24,9 +24,9 @@ from app.domain.operations import (
     learn,
     note,
 )
-from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
+from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Wait
 from app.domain.plans.planned import StepState
-from tests.building import a_fault, a_gpu, an_operation, at, remembering, states
+from tests.building import a_fault, a_gpu, an_operation, at, remembering, rungs, states
 
 OTHER = a_fault("xid-74", gpu=a_gpu(1, None, "GPU-0101"))
 LATER = a_fault("xid-74", gpu=a_gpu(1, None, "GPU-0101"), at=at(20))
@@ -57,7 +57,7 @@ def test_an_operation_opens_with_its_whole_plan_and_says_why() -> None:
 
 
 def test_a_new_fault_joins_and_is_told() -> None:
-    changed = join(an_operation(), OTHER, ladder=("reboot",), now=at(2))
+    changed = join(an_operation(), OTHER, ladder=rungs("reboot"), now=at(2))
     operation = joined(changed)
     assert changed is not None
     assert [fault.code for fault in operation.faults] == ["xid-79", "xid-74"]
@@ -66,19 +66,19 @@ def test_a_new_fault_joins_and_is_told() -> None:
 
 
 def test_a_fault_told_again_changes_nothing() -> None:
-    assert join(an_operation(), a_fault(at=at(5)), ladder=("reboot",), now=at(5)) is None
+    assert join(an_operation(), a_fault(at=at(5)), ladder=rungs("reboot"), now=at(5)) is None
 
 
 def test_a_fault_told_again_may_complete_its_card() -> None:
-    operation = joined(join(an_operation(), OTHER, ladder=("reboot",), now=at(1)))
-    changed = join(operation, a_fault(gpu=a_gpu(3, "S1")), ladder=("reboot",), now=at(5))
+    operation = joined(join(an_operation(), OTHER, ladder=rungs("reboot"), now=at(1)))
+    changed = join(operation, a_fault(gpu=a_gpu(3, "S1")), ladder=rungs("reboot"), now=at(5))
     assert joined(changed).faults == (a_fault(gpu=a_gpu(3, "S1")), OTHER)
     assert changed is not None
     assert changed[1] == ()
 
 
 def test_a_joined_fault_adds_rungs_to_the_ladder_once() -> None:
-    operation = joined(join(an_operation(), OTHER, ladder=("reboot", "power-cycle"), now=at(2)))
+    operation = joined(join(an_operation(), OTHER, ladder=rungs("reboot", "power-cycle"), now=at(2)))
     assert operation.ladder == ("reboot", "power-cycle")
 
 
@@ -101,7 +101,7 @@ def test_a_release_that_may_be_under_way_is_left_to_look_again_by_itself() -> No
 
 
 def test_a_fault_with_rungs_that_joins_one_without_does_not_bring_a_release() -> None:
-    operation = joined(join(an_operation(ladder=()), OTHER, ladder=("reboot",), now=at(2)))
+    operation = joined(join(an_operation(ladder=()), OTHER, ladder=rungs("reboot"), now=at(2)))
     assert operation.ladder == ()
     assert operation.last("release") is None
 
@@ -117,12 +117,12 @@ def test_faults_are_bounded_and_the_last_place_goes_to_the_latest() -> None:
     operation = an_operation()
     for number in range(100):
         fault = a_fault(f"xid-{1000 + number}", at=at(number))
-        changed = join(operation, fault, ladder=("reboot",), now=at(number))
+        changed = join(operation, fault, ladder=rungs("reboot"), now=at(number))
         operation = changed[0] if changed else operation
     assert len(operation.faults) == MAX_FAULTS
     assert operation.faults[0].code == "xid-79"
     assert operation.faults[-1].code == "xid-1099"
-    assert join(operation, a_fault("xid-1070", at=at(70)), ladder=("reboot",), now=at(100)) is None
+    assert join(operation, a_fault("xid-1070", at=at(70)), ladder=rungs("reboot"), now=at(100)) is None
 
 
 # Faults after the repair
@@ -136,17 +136,17 @@ def test_a_fault_that_began_after_the_repair_is_not_covered_by_its_proof(
     begun: str, minute: float, uncovered: bool
 ) -> None:
     fault = replace(OTHER, at=at(minute))
-    operation = joined(join(an_operation(at_step=begun), fault, ladder=("reboot",), now=at(21)))
+    operation = joined(join(an_operation(at_step=begun), fault, ladder=rungs("reboot"), now=at(21)))
     assert operation.uncovered_faults == ((fault,) if uncovered else ())
 
 
 def test_a_known_fault_that_comes_back_after_the_repair_is_uncovered_and_told() -> None:
-    changed = join(an_operation(at_step="release"), a_fault(at=at(20)), ladder=("reboot",), now=at(21))
+    changed = join(an_operation(at_step="release"), a_fault(at=at(20)), ladder=rungs("reboot"), now=at(21))
     operation = joined(changed)
     assert [fault.at for fault in operation.uncovered_faults] == [at(20)]
     assert changed is not None
     assert changed[1][0].text == "alert GpuXid firing again after the repair: xid-79 on GPU 3."
-    assert join(operation, a_fault(at=at(25)), ladder=("reboot",), now=at(26)) is None
+    assert join(operation, a_fault(at=at(25)), ladder=rungs("reboot"), now=at(26)) is None
 
 
 def test_the_repair_ends_with_the_last_step_of_a_rung() -> None:
@@ -226,16 +226,16 @@ def test_a_failed_proof_at_the_ladders_end_keeps_the_node_and_never_walks_on() -
 
 
 def test_a_failed_rung_leads_to_the_next_with_its_own_proof() -> None:
-    operation, said = apply(
-        an_operation(at_step="diagnose", ladder=("reboot",)), Failed("GPU 3 failed memory."), now=at(30)
-    )
-    assert operation.current is None
-    # A second rung exists only in the ladder's words until its steps are built; any known rung serves to show it.
-    longer = replace(an_operation(ladder=(), at_step="drain"), ladder=("reboot",))
-    going, said = apply(longer, Failed("It did not work."), now=at(30))
-    assert [step.step for step in going.plan[3:]] == ["reboot", "diagnose", "benchmark", "release"]
-    assert going.state is State.RUNNING
-    assert [entry.text for entry in said] == ["It did not work.", "The next rung is reboot."]
+    failing = an_operation(at_step="diagnose", ladder=("reboot", "power-cycle"))
+    going, said = apply(failing, Failed("GPU 3 failed memory."), now=at(30))
+    assert [step.key for step in going.plan if not step.over] == [
+        "power-cycle/power-cycle",
+        "power-cycle/diagnose",
+        "power-cycle/benchmark",
+        "release",
+    ]
+    assert (going.state, going.next_check_at) == (State.RUNNING, at(30) + PICKED_UP_WITHIN)
+    assert [entry.text for entry in said] == ["GPU 3 failed memory.", "The next rung is power-cycle."]
 
 
 def test_an_operation_without_rungs_ends_drained_before_a_person() -> None:
@@ -245,7 +245,7 @@ def test_an_operation_without_rungs_ends_drained_before_a_person() -> None:
 
 
 def test_a_failure_while_a_node_is_given_back_tries_no_further_rung() -> None:
-    longer = replace(an_operation(at_step="drain"), ladder=("reboot", "power-cycle"))
+    longer = an_operation(at_step="drain", ladder=("reboot", "power-cycle"))
     ordered, _ = give_back(longer, Result.CANCELLED, actor="ann", reason="Enough.", now=at(5))
     operation = worked_on(ordered, Failed("The patch was refused."))
     assert (operation.state, operation.current) == (State.NEEDS_HUMAN, None)
@@ -308,9 +308,9 @@ def test_a_cordon_that_may_have_been_sent_counts_as_touching() -> None:
 
 
 def test_a_proof_teaches_the_serials_of_the_cards_it_saw() -> None:
-    operation = joined(join(an_operation(), OTHER, ladder=("reboot",), now=at(1)))
-    operation = joined(join(operation, a_fault("xid-62", gpu=None), ladder=("reboot",), now=at(1)))
-    seen = (Gpu(serial="S3", index=3), Gpu(serial="S5", index=5))
+    operation = joined(join(an_operation(), OTHER, ladder=rungs("reboot"), now=at(1)))
+    operation = joined(join(operation, a_fault("xid-62", gpu=None), ladder=rungs("reboot"), now=at(1)))
+    seen = Learned(gpus=(Gpu(serial="S3", index=3), Gpu(serial="S5", index=5)))
     assert [fault.gpu for fault in learn(operation, seen).faults] == [
         a_gpu(3, "S3"),
         a_gpu(1, None, "GPU-0101"),
@@ -320,4 +320,4 @@ def test_a_proof_teaches_the_serials_of_the_cards_it_saw() -> None:
 
 def test_a_known_serial_is_not_replaced_by_the_card_that_now_has_its_index() -> None:
     operation = an_operation(a_fault(gpu=a_gpu(3, "S3")))
-    assert learn(operation, (Gpu(serial="S9", index=3),)) == operation
+    assert learn(operation, Learned(gpus=(Gpu(serial="S9", index=3),))) == operation

@@ -28,8 +28,9 @@ def test_a_repair_without_a_rung_ends_drained_and_has_no_release() -> None:
 
 @pytest.mark.parametrize("rung", repair.RUNGS)
 def test_every_rung_is_followed_by_the_whole_validation_and_then_by_release(rung: str) -> None:
-    steps = [step.step for step in repair.rung_steps(rung)]
-    assert steps == [*repair.RUNGS[rung], *repair.VALIDATION, repair.RELEASE]
+    steps = [step.step for step in repair.rung_steps(rung, ())]
+    drain, proof = ([], repair.LIGHT_VALIDATION) if rung == "restart-plugin" else (["drain"], repair.VALIDATION)
+    assert steps == [*drain, *repair.RUNGS[rung], *proof, repair.RELEASE]
 
 
 def test_no_rung_is_taken_twice_and_a_ladder_ends() -> None:

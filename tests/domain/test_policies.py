@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.domain.policies import AlertNames, Mode, Pool
+from app.domain.policies import AlertNames, Ladder, Mode, Pool
 from app.domain.xids import XidClass
-from tests.building import GPU_LABEL, a_policy, a_pool, an_xid
+from tests.building import GPU_LABEL, a_policy, a_pool, an_xid, rungs
 
 
 def test_modes_are_ordered_from_looking_to_acting() -> None:
@@ -70,18 +70,18 @@ def test_a_pool_is_found_by_name_while_the_policy_has_it() -> None:
 @pytest.mark.parametrize(
     ("class_", "ladder"),
     [
-        (XidClass.REBOOT, ("reboot",)),
+        (XidClass.REBOOT, rungs("reboot")),
         (XidClass.ISOLATE, ()),
         (XidClass.APPLICATION, None),
         (XidClass.UNKNOWN, None),
     ],
 )
-def test_the_class_orders_the_ladder(class_: XidClass, ladder: tuple[str, ...] | None) -> None:
+def test_the_class_orders_the_ladder(class_: XidClass, ladder: Ladder | None) -> None:
     assert a_policy().ladder_of(an_xid(79, class_)) == ladder
 
 
 def test_an_unknown_xid_is_noted_even_if_policy_should_name_a_ladder_for_unknowns() -> None:
-    policy = a_policy(ladders={XidClass.UNKNOWN: ("reboot",)})
+    policy = a_policy(ladders={XidClass.UNKNOWN: rungs("reboot")})
     assert policy.ladder_of(an_xid(999, XidClass.UNKNOWN)) is None
 
 

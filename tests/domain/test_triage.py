@@ -7,7 +7,7 @@ from app.domain.faults import Gpu
 from app.domain.policies import AlertNames, ClusterName, Policy
 from app.domain.triage import Decision, Triage, read_gpu, triage
 from app.domain.xids import XidClass
-from tests.building import OPENED, a_case, a_policy, an_alert, xids
+from tests.building import OPENED, a_case, a_policy, an_alert, rungs, xids
 
 
 def judged(alert: Alert, policy: Policy | None = None) -> Triage:
@@ -17,7 +17,7 @@ def judged(alert: Alert, policy: Policy | None = None) -> Triage:
 def test_an_xid_that_policy_has_a_ladder_for_is_repaired() -> None:
     told = judged(an_alert())
     assert (told.decision, told.code, told.xid, told.class_) == (Decision.REPAIR, "xid-79", 79, XidClass.REBOOT)
-    assert told.ladder == ("reboot",)
+    assert told.ladder == rungs("reboot")
     assert told.gpu == Gpu(uuid="GPU-0103", index=3)
     assert told.evidence == "Xid 79, GPU has fallen off the bus on GPU 3"
 

@@ -9,8 +9,20 @@ from app.domain.effects import PatchNode, RemoveNodeJob
 from app.domain.facts import NodeJobView, NodeView
 from app.domain.marks import ANNOTATION
 from app.domain.operations import Operation, Result, give_back, join
-from app.domain.outcomes import Act, Done, NeedsHuman, Outcome, Wait
-from tests.building import a_fault, a_gpu, a_job, a_node, a_policy, an_operation, at, cordoned, patched, remembering
+from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
+from tests.building import (
+    a_fault,
+    a_gpu,
+    a_job,
+    a_node,
+    a_policy,
+    an_operation,
+    at,
+    cordoned,
+    patched,
+    remembering,
+    rungs,
+)
 from workers.steps.release import Held, Release
 
 PROVEN = an_operation(at_step="release")
@@ -19,7 +31,7 @@ LATER = a_fault("xid-74", gpu=a_gpu(1, None, "GPU-0101"), at=at(20))
 
 
 def with_later_fault(operation: Operation) -> Operation:
-    joined = join(operation, LATER, ladder=("reboot",), now=at(20))
+    joined = join(operation, LATER, ladder=rungs("reboot"), now=at(20))
     assert joined is not None
     return joined[0]
 
@@ -94,10 +106,10 @@ def test_what_runs_for_us_is_ended_also_when_somebody_took_our_mark() -> None:
 
 @pytest.mark.parametrize("back", [LATER, a_fault(at=at(20))])
 def test_a_fault_after_the_repair_keeps_the_node(back: object) -> None:
-    joined = join(PROVEN, back, ladder=("reboot",), now=at(20))  # type: ignore[arg-type]  # the table's column
+    joined = join(PROVEN, back, ladder=rungs("reboot"), now=at(20))  # type: ignore[arg-type]  # the table's column
     assert joined is not None
     told = judged(cordoned(), operation=joined[0])
-    assert isinstance(told, NeedsHuman)
+    assert isinstance(told, Failed)
     assert told.reason.startswith("gpu-a01 stays cordoned: after the repair came xid-")
 
 
