@@ -161,6 +161,7 @@ def _of_life(vitals: Vitals) -> Iterator[Metric]:
         ),
         ("sickbay_inventory_age_seconds", "Since the nodes were read; +Inf: never.", _age(vitals, vitals.inventory)),
         ("sickbay_pending_alerts", "Alerts that wait for a worker to place them.", vitals.pending),
+        ("sickbay_breaker_tripped", "1 while the breaker of a mass failure holds, else 0.", vitals.breaker is not None),
         ("sickbay_paused", "1 while a person has paused Sickbay, else 0.", vitals.pause is not None),
     )
     for name, told, value in figures:

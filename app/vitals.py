@@ -32,6 +32,8 @@ class Vitals:
     depths: tuple[Depth, ...]
     budgets: tuple[Budget, ...]
     pause: Pause | None
+    breaker: str | None
+    """Why the breaker of a mass failure has tripped, in a sentence."""
     inventory: datetime | None
     inventory_max_age: timedelta
     pending: int
@@ -63,6 +65,7 @@ def read_vitals(store: Store, queues: WorkQueues, policy: Policy, now: datetime)
         depths=queues.depths(),
         budgets=store.operations.budgets(_limits(policy)),
         pause=store.pause.get(),
+        breaker=store.breaker.sentence(policy.breaker),
         inventory=store.inventory.written_at(),
         inventory_max_age=policy.inventory_max_age,
         pending=store.pending.count(),

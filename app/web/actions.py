@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 from flask import Blueprint, Response, jsonify, request
 
-from app.domain.operations import State
+from app import resuming
 from app.domain.people import ORDERS, OrderRefusedError, give
 from app.errors import StoreUnavailable
 from app.store import Change, Committed
@@ -59,29 +59,20 @@ def pause() -> Response:
     here = parts()
     here.store.pause.set(actor, _reason(), here.now())
     log.info("paused", actor=actor)
-    return _paused()
+    return jsonify(shapes.of_standing(here.store.pause.get(), here.store.breaker.sentence(here.policy.breaker)))
 
 
 @blueprint.post("/resume")
 def resume() -> Response:
-    """Go on, at once with what is held."""
+    """Go on after a pause or a mass failure, at once with what is held."""
     actor = require_api_token()
     reason = _reason()
     here = parts()
-    here.store.pause.clear()
-    log.info("resumed", actor=actor, reason=reason)
-    held, _ = here.store.operations.page(states=(State.HELD,), limit=1_000)
-    here.queues.advance([operation.id for operation in held])
-    return _paused()
-
-
-def _paused() -> Response:
-    found = parts().store.pause.get()
-    if found is None:
-        return jsonify(paused=False, sentence=None)
-    return jsonify(
-        paused=True, sentence=found.sentence, actor=found.actor, reason=found.reason, at=shapes.when(found.at)
-    )
+    done = resuming.resume(here.store, here.policy, here.now())
+    log.info("resumed", actor=actor, reason=reason, paused=done.paused, tripped=done.tripped, dropped=len(done.dropped))
+    here.queues.advance(done.held)
+    standing = shapes.of_standing(here.store.pause.get(), here.store.breaker.sentence(here.policy.breaker))
+    return jsonify({**standing, "was_paused": done.paused, "had_tripped": done.tripped, "dropped": list(done.dropped)})
 
 
 def _reason() -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 from flask import Blueprint, Response, jsonify, request
 
+from app import offending
 from app.domain.operations import Operation, State
 from app.domain.plans import PLANS
 from app.metrics import OPEN_STATES
@@ -71,10 +72,23 @@ def node(name: str) -> Response:
 @blueprint.get("/gpus/<card>")
 def gpu(card: str) -> Response:
     """The faults of one card, by serial or, until that is known, by UUID."""
-    rows = parts().store.history.of(card, _limit(PAGE, LARGEST_PAGE))
+    here, limit = parts(), _limit(PAGE, LARGEST_PAGE)
+    rows = here.store.history.of(card)
     if not rows:
         raise Problem(404, f"No fault of a card {card[:100]!r} is on record.")
-    return jsonify(gpu=shapes.of_gpu(rows[0].gpu), history=[shapes.of_row(row) for row in rows])
+    told = shapes.of_history(rows[0].gpu, rows, here.policy.offenders, here.now())
+    return jsonify({**told, "history": told["history"][:limit]})
+
+
+@blueprint.get("/offenders")
+def offenders() -> Response:
+    """The cards past the policy's limit, worst first; with `all=true` every card with a fault that weighs something."""
+    here, limit = parts(), _limit(PAGE, LARGEST_PAGE)
+    everyone = _known("all", request.args.get("all") or "false", ("true", "false")) == "true"
+    rules = here.policy.offenders
+    cards = [card for card in offending.cards(here.store, rules, here.now()) if everyone or card.reason]
+    told = [shapes.of_offender(card) for card in cards[:limit]]
+    return jsonify(offenders=told, more=len(cards) > limit, limit=rules.limit, window_s=rules.window.total_seconds())
 
 
 @blueprint.get("/alerts")
@@ -82,6 +96,13 @@ def alerts() -> Response:
     """The last deliveries with what became of each."""
     records = parts().store.alerts.last(_limit(LAST_ALERTS, 1_000))
     return jsonify(alerts=[shapes.of_alert(record) for record in records])
+
+
+@blueprint.get("/pause")
+def standing() -> Response:
+    """Whether a person's pause or a tripped breaker keeps Sickbay from acts that hurt."""
+    here = parts()
+    return jsonify(shapes.of_standing(here.store.pause.get(), here.store.breaker.sentence(here.policy.breaker)))
 
 
 @blueprint.get("/baselines")

@@ -8,10 +8,12 @@ from typing import Any, Final
 
 from app.domain.faults import Fault, Gpu
 from app.domain.history import HistoryRow
+from app.domain.offenders import Offenders, count, is_offender, score
 from app.domain.operations import Operation, Result
 from app.domain.plans.planned import PlannedStep
 from app.domain.timeline import Entry
-from app.store import AlertRecord, Baseline, NodeSummary
+from app.offending import Card
+from app.store import AlertRecord, Baseline, NodeSummary, Pause
 
 STAGES: Final = {"repair": "repair", "burn-in": "validate", "maintain": "maintain", "retire": "retire"}
 """Where an open operation of each kind puts its node in its life."""
@@ -93,12 +95,42 @@ def of_row(row: HistoryRow) -> Shape:
         "class": row.class_,
         "evidence": row.evidence,
         "operation": row.operation or None,
+        "own_act": row.own_act or None,
     }
 
 
 def of_baseline(baseline: Baseline) -> Shape:
     """What a node measured."""
     return {"key": baseline.key, "node": baseline.node, "bus_bandwidth_gb_s": baseline.gb_s, "at": when(baseline.at)}
+
+
+def of_standing(pause: Pause | None, tripped: str | None) -> Shape:
+    """Whether anything keeps all of Sickbay from acts that hurt: a person's pause, or the breaker's sentence."""
+    told: Shape = {"paused": pause is not None, "sentence": pause and pause.sentence, "breaker": tripped}
+    return told if pause is None else {**told, "actor": pause.actor, "reason": pause.reason, "at": when(pause.at)}
+
+
+def of_history(gpu: Gpu, rows: Sequence[HistoryRow], rules: Offenders, now: datetime) -> Shape:
+    """A card with its faults, what each adds to its score, and the sentence by which it is an offender."""
+    return {
+        "gpu": of_gpu(gpu),
+        "score": score(rows, rules, now),
+        "limit": rules.limit,
+        "offender": is_offender(rows, rules, now),
+        "history": [{**of_row(one.row), "weight": one.weight} for one in count(rows, rules, now)],
+    }
+
+
+def of_offender(card: Card) -> Shape:
+    """A card in the list of those that fail often. `reason` is null while it is below the limit."""
+    return {
+        "gpu": of_gpu(card.gpu),
+        "score": card.score,
+        "faults": card.faults,
+        "nodes": list(card.nodes),
+        "last_at": when(card.last_at),
+        "reason": card.reason,
+    }
 
 
 def of_gpu(gpu: Gpu | None) -> Shape | None:

@@ -133,7 +133,14 @@ def test_a_pause_is_told_everywhere_until_resume_which_wakes_what_is_held(web: W
 
     answer = web.order("resume", "done")
 
-    assert answer.json == {"paused": False, "sentence": None}
+    assert answer.json == {
+        "paused": False,
+        "sentence": None,
+        "breaker": None,
+        "was_paused": True,
+        "had_tripped": False,
+        "dropped": [],
+    }
     assert web.store.pause.get() is None
     assert ("steady", "workers.jobs.advance", [opened]) in web.jobs()
     assert web.store.operations.page(states=(State.HELD,))[0] != []
