@@ -16,7 +16,7 @@ from app.domain.guards import Hurts
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Verdict, Wait
 from app.domain.policies import Policy, Pool
-from app.domain.timeline import spell
+from app.domain.timeline import sentence, spell
 from workers.ports import Ports
 from workers.step import current, node_job_name
 
@@ -104,13 +104,13 @@ class Proof:
             return self._doubt(operation, run, policy, why)
         proven = self.test.read(job.output, operation, run, policy.rules_for(run.node.labels))
         if proven.verdict is Verdict.FAIL:
-            return Failed(proven.reason, proven.learned)
+            return Failed(sentence(proven.reason), proven.learned)
         if proven.verdict is Verdict.INCONCLUSIVE:
             return self._doubt(operation, run, policy, proven.reason)
         if not job.succeeded:
             why = f"its output passes, but it ended with {job.reason or f'exit code {job.exit_code}'}"
             return self._doubt(operation, run, policy, why)
-        return Done(proven.reason, learned=proven.learned)
+        return Done(sentence(proven.reason), learned=proven.learned)
 
     def _doubt(self, operation: Operation, run: Run, policy: Policy, why: str) -> Act | Outcome:
         again = _again(operation) + 1

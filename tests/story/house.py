@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -41,9 +42,13 @@ class House:
         """Posts these alerts as Alertmanager would; what Sickbay answers."""
         body: Object = {"version": "4", "status": status, "receiver": "sickbay", "alerts": list(alerts)}
         body |= {"groupLabels": {}, "commonLabels": {}, "commonAnnotations": {}, "groupKey": "{}", "truncatedAlerts": 0}
+        return self.post_body(json.dumps(body))
+
+    def post_body(self, body: str) -> Object:
+        """Posts this very body."""
         token = self.sickbay.webhook_token_file.read_text().strip()
         headers = {"Authorization": f"Bearer {token}"}
-        answer = requests.post(self.sickbay.webhook_url, json=body, headers=headers, timeout=10)
+        answer = requests.post(self.sickbay.webhook_url, data=body.encode(), headers=headers, timeout=10)
         assert answer.status_code == 202, answer.text
         return dict(answer.json())
 
@@ -142,8 +147,10 @@ def a_house(
             directory, store.url, cluster.kubeconfig, POLICY, workers=workers, environ=environ or {}
         ) as sickbay,
     ):
+        house = House(cluster, sickbay, store)
+        eventually(lambda: bool(house.get("nodes")["nodes"]), lambda: "watch has written no inventory")
         cluster.alerting.send_to(sickbay.webhook_url, sickbay.webhook_token_file)
-        yield House(cluster, sickbay, store)
+        yield house
 
 
 def _told(operation: Object | None) -> str:

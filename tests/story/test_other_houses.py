@@ -12,10 +12,21 @@ from tests.story.house import House, a_house, an_alert, eventually
 DEATHS = 10
 
 
+README = Path(__file__).parents[2] / "README.md"
+
+
+def readme_body() -> str:
+    """The body of the README's curl call."""
+    called = README.read_text().partition("<!-- curl -->")[2].partition("<!-- /curl -->")[0]
+    return called.partition("-d '")[2].partition("'\n```")[0]
+
+
 def test_observe_changes_no_object_and_says_what_it_would_have_done(tmp_path: Path) -> None:
     with a_house(tmp_path, environ={"SICKBAY_MODE": "observe"}) as house:
         before = {name: house.node(name)["metadata"]["uid"] for name in house.cluster.nodes}
-        house.post(an_alert("gpu-a02", xid=79))
+        answer = house.post_body(readme_body())
+        assert (answer["accepted"], answer["alerts"][0]["decision"]) == (1, "repair")
+        assert house.post_body(readme_body())["duplicates"] == 1
         operation = house.until("gpu-a02", state="held")
         assert "would cordon gpu-a02" in operation["reason"]
         assert "reboot" in operation["reason"]
