@@ -9,6 +9,7 @@ import pytest
 
 from app.cli import COMMANDS
 from app.settings import READERS
+from workers.steps import STEPS
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -18,6 +19,7 @@ REFERENCE = ROOT / "docs" / "reference"
 PAGES = (
     ("settings.md", tuple(READERS), r"SICKBAY_[A-Z_]+"),
     ("commands.md", tuple(COMMANDS), r"[a-z][a-z-]*"),
+    ("steps.md", tuple(STEPS), r"[a-z][a-z-]*"),
 )
 
 
