@@ -8,6 +8,7 @@ import pytest
 from app.domain.guards import (
     LATER,
     SOON,
+    WITH_VENDOR,
     Budget,
     Circumstances,
     Hold,
@@ -16,17 +17,19 @@ from app.domain.guards import (
     first_hold,
 )
 from app.domain.operations import Result, finish
-from app.domain.policies import EXCLUDE_LABEL, Mode
+from app.domain.policies import EXCLUDE_LABEL, Budgets, Mode
 from tests.building import GPU_LABEL, a_node, a_policy, a_pool, an_operation, at
 
 HURTS = {"cordon": Hurts.NEW_WORK, "drain": Hurts.RUNNING_WORK, "reboot": Hurts.RUNNING_WORK}
 
 
-def seen(step: str = "drain", *, mode: Mode = Mode.ACT, **fields: Any) -> Circumstances:
+def seen(
+    step: str = "drain", *, mode: Mode = Mode.ACT, ladder: tuple[str, ...] = ("reboot",), **fields: Any
+) -> Circumstances:
     """Circumstances in which nothing speaks against the step."""
     policy = a_policy(a_pool(mode=mode))
     given: dict[str, Any] = {
-        "operation": an_operation(at_step=step if step != "cordon" else ""),
+        "operation": fields.get("operation") or an_operation(ladder=ladder, at_step=step if step != "cordon" else ""),
         "step": step,
         "hurts": HURTS.get(step, Hurts.NOTHING),
         "node": a_node(),
@@ -191,3 +194,50 @@ def test_a_step_takes_a_place_in_the_budgets_of_what_it_hurts(
 
 def test_a_node_of_no_pool_counts_in_the_clusters_budget() -> None:
     assert budget_limits(Hurts.RUNNING_WORK, a_policy(), None) == {"disruptions": 3}
+
+
+@pytest.mark.parametrize(
+    ("step", "held"),
+    [("cordon", False), ("evidence", False), ("drain", True), ("recovery-check", True), ("restart-plugin", True)],
+)
+def test_mode_cordon_stops_before_every_rung_also_one_that_disrupts_nothing(step: str, held: bool) -> None:
+    ladder = ("reboot",) if step == "drain" else ("restart-plugin",)
+    at_step = step if step != "cordon" else ""
+    hold = first_hold(seen(step, mode=Mode.CORDON, operation=an_operation(ladder=ladder, at_step=at_step)))
+    assert (hold is not None) is held
+    if hold is not None:
+        assert hold == Hold(
+            "Pool gpu is in mode cordon: gpu-a01 is cordoned, the rest is yours to decide.", LATER, needs_human=True
+        )
+
+
+@pytest.mark.parametrize("mode", [Mode.OBSERVE, Mode.CORDON])
+def test_a_mode_that_a_fault_asks_for_is_told_as_the_faults_and_not_as_the_pools(mode: Mode) -> None:
+    policy = a_policy(a_pool(mode=Mode.ACT), fault_modes={"xid-79": mode})
+    hold = first_hold(seen("drain", mode=mode, policy=policy, pool=policy.pools[0]))
+    assert hold is not None
+    assert hold.reason.startswith(f"The policy keeps xid-79 to mode {mode}: ")
+
+
+@pytest.mark.parametrize("step", ["release", "restore-operands"])
+def test_giving_back_and_undoing_are_never_held(step: str) -> None:
+    operation = an_operation(ladder=("reset",), at_step=step)
+    for mode in Mode:
+        assert first_hold(seen(step, mode=mode, **{**EVERYTHING, "operation": operation})) is None
+
+
+def test_handing_a_node_to_a_vendor_takes_a_place_of_its_own() -> None:
+    policy = a_policy(budgets=Budgets(with_vendor=7))
+    assert budget_limits(Hurts.NOBODY, policy, policy.pools[0]) == {WITH_VENDOR: 7}
+    full = (Budget(WITH_VENDOR, 1, frozenset({"gpu-a09"})),)
+    hold = first_hold(seen("open-ticket", ladder=("ticket",), hurts=Hurts.NOBODY, budgets=full))
+    assert hold is not None
+    assert hold.reason == (
+        "1 of 1 places with the vendor are in use (gpu-a09). Open-ticket of gpu-a01 starts when one is free."
+    )
+
+
+def test_a_place_that_a_node_holds_is_not_taken_from_it() -> None:
+    budget = Budget("disruptions", 1, frozenset({"gpu-a01", "gpu-a09"}), holders=frozenset({"gpu-a01"}))
+    assert budget.full_for("gpu-a01") is None
+    assert budget.full_for("gpu-a02") is not None

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from app.domain.facts import NodeView
-from app.domain.interruptions import Interruption, MarksGone, interruption
+from app.domain.interruptions import Away, Interruption, MarksGone, interruption
 from app.domain.marks import ANNOTATION
-from app.domain.operations import Operation, Result, State, apply, give_back
-from app.domain.outcomes import Done, Wait
+from app.domain.operations import Operation, Result, State, apply, give_back, learn
+from app.domain.outcomes import Done, Learned, Wait
 from app.domain.policies import Mode, Policy
 from tests.building import a_fault, a_node, a_policy, a_pool, an_operation, at, cordoned, patched, remembering
 
@@ -22,7 +22,7 @@ BEFORE_DONE = remembering(an_operation())
 
 def stops(
     operation: Operation, node: NodeView | None, *, policy: Policy | None = None, now: datetime | None = None
-) -> Interruption | MarksGone | None:
+) -> Interruption | MarksGone | Away | None:
     policy = policy or a_policy()
     pool = policy.pool_of(node.labels) if node else None
     return interruption(operation, node, pool=pool, policy=policy, now=now or at(10))
@@ -133,3 +133,75 @@ def test_a_human_uncordons_while_the_drain_waits_and_a_later_fault_opens_a_new_o
     over, _ = apply(stopped, Done("Handed back."), now=at(11))
     assert (over.state, over.result) == (State.FINISHED, Result.CANCELLED)
     assert stops(an_operation(a_fault(at=at(40))), a_node(), now=at(40)) is None
+
+
+# Operands that are paused
+
+
+@pytest.mark.parametrize("begun", ["pause-operands", "reset", "restore-operands"])
+def test_a_node_that_is_uncordoned_while_operands_are_paused_gets_them_back_before_it_is_let_go(begun: str) -> None:
+    operation = remembering(an_operation(ladder=("reset", "reboot"), at_step=begun))
+    told = stops(operation, UNCORDONED)
+    assert isinstance(told, Interruption)
+    given, _ = give_back(operation, told.result, actor="sickbay", reason=told.reason, now=at(11))
+    assert [step.step for step in given.plan if not step.over] == ["restore-operands", "release"]
+    # It is not stopped anew at each look: that would put off the undo for ever.
+    for node in (UNCORDONED, MARK_TAKEN, HELD):
+        assert stops(given, node) is None
+    restored, _ = apply(given, Done("They run again."), now=at(12))
+    over, _ = apply(restored, Done("Handed back."), now=at(13))
+    assert (over.state, over.result) == (State.FINISHED, Result.CANCELLED)
+
+
+def test_a_node_that_is_gone_or_another_one_while_it_is_given_back_owes_nothing() -> None:
+    operation = remembering(an_operation(ladder=("reset",), at_step="reset"))
+    given, _ = give_back(operation, Result.CANCELLED, actor="ann", reason="Enough.", now=at(11))
+    for node in (None, a_node(uid="uid-2")):
+        told = stops(given, node)
+        assert isinstance(told, Interruption)
+        assert (told.result, told.clean_up) == (Result.OVERTAKEN, False)
+
+
+# A machine that is replaced
+
+REPLACING = remembering(an_operation(ladder=("replace",), at_step="replace"), sent="yes")
+ANOTHER = a_node(uid="uid-2", boot_id="b-999")
+
+
+def test_a_node_that_goes_because_it_is_replaced_is_waited_for() -> None:
+    assert stops(REPLACING, None) == Away("gpu-a01 is gone, as asked; waits for the machine that takes its name.")
+    assert stops(REPLACING, ANOTHER) is None
+    assert stops(REPLACING, HELD) is None
+
+
+def test_a_node_that_goes_before_it_was_asked_to_overtakes_the_operation() -> None:
+    not_asked = an_operation(ladder=("replace",), at_step="replace")
+    for node in (None, ANOTHER):
+        told = stops(not_asked, node)
+        assert isinstance(told, Interruption)
+        assert told.result is Result.OVERTAKEN
+
+
+def test_a_person_may_still_uncordon_a_node_that_waits_to_be_replaced() -> None:
+    assert isinstance(stops(REPLACING, UNCORDONED), Interruption)
+    assert isinstance(stops(REPLACING, MARK_TAKEN), MarksGone)
+
+
+def test_the_machine_that_came_is_not_missed_to_be_cordoned_before_we_cordon_it() -> None:
+    came, _ = apply(
+        learn(REPLACING, Learned(replaced=True, node_uid="uid-2")), Done("Another machine has come."), now=at(20)
+    )
+    assert not came.holds_node
+    assert stops(came, ANOTHER) is None
+    held, _ = apply(came, Done("Cordoned."), now=at(21))
+    assert held.holds_node
+    assert isinstance(stops(held, ANOTHER), Interruption)
+    assert stops(held, cordoned(ANOTHER)) is None
+
+
+def test_faults_that_policy_keeps_to_observe_end_as_noted_in_a_pool_that_acts() -> None:
+    policy = a_policy(fault_modes={"xid-79": Mode.OBSERVE}, observe_for=timedelta(hours=1))
+    told = stops(an_operation(), a_node(), policy=policy, now=at(60))
+    assert isinstance(told, Interruption)
+    assert told.result is Result.NOTED
+    assert stops(an_operation(a_fault("xid-48")), a_node(), policy=policy, now=at(60)) is None

@@ -10,13 +10,17 @@ from hypothesis import strategies as st
 from app.domain.facts import NodeView
 from app.domain.marks import (
     ANNOTATION,
+    DEPLOY_LABELS,
     HELD_ANNOTATIONS,
     HELD_LABELS,
     STATE_LABEL,
     Mark,
     cordon_patch,
+    pause_patch,
+    paused_operands,
     read_mark,
     release_patch,
+    restore_patch,
 )
 from tests.building import a_node, cordoned, patched
 
@@ -139,3 +143,47 @@ def test_the_patch_names_nothing_but_our_keys() -> None:
     assert set(body) == {"metadata", "spec"}
     assert set(body["metadata"]["annotations"]) == {ANNOTATION, *HELD_ANNOTATIONS}
     assert set(body["metadata"]["labels"]) == {STATE_LABEL, *HELD_LABELS}
+
+
+# Operands
+
+deploy_values = st.sampled_from(["true", "false", "paused-for-driver-upgrade", ""])
+deployed = st.dictionaries(st.sampled_from(list(DEPLOY_LABELS)), deploy_values)
+
+
+def paused(node: NodeView) -> NodeView:
+    return patched(node, pause_patch(node))
+
+
+@given(nodes, deployed)
+def test_operands_are_paused_and_get_their_labels_back_whatever_the_site_had(
+    plain: NodeView, labels: dict[str, str]
+) -> None:
+    before = replace(plain, labels={**plain.labels, **labels})
+    during = paused(before)
+    running = {key.rpartition(".")[2] for key, value in labels.items() if value == "true"}
+    assert paused_operands(during) == running
+    assert not [key for key in DEPLOY_LABELS if during.labels.get(key) == "true"]
+    assert patched(during, restore_patch(during)) == before
+
+
+@given(nodes, deployed)
+def test_a_release_gives_paused_operands_their_labels_back_too(plain: NodeView, labels: dict[str, str]) -> None:
+    before = replace(plain, labels={**plain.labels, **labels})
+    assert released(paused(cordoned(before))) == before
+
+
+@given(deployed, st.sampled_from(list(DEPLOY_LABELS)), st.none() | deploy_values)
+def test_an_operand_that_somebody_has_switched_meanwhile_stays_so(
+    labels: dict[str, str], key: str, now: str | None
+) -> None:
+    during = patched(paused(a_node(labels=labels)), {"metadata": {"labels": {key: now}}})
+    after = patched(during, restore_patch(during))
+    assert after.labels.get(key) == now
+
+
+def test_pausing_twice_changes_nothing_more() -> None:
+    node = paused(a_node(labels=dict.fromkeys(DEPLOY_LABELS, "true")))
+    assert set(node.labels.values()) == {"paused-by-sickbay"}
+    assert paused(node) == node
+    assert pause_patch(node) == {"metadata": {"labels": {}}}

@@ -4,6 +4,7 @@ import pytest
 
 from app.domain.plans import PLANS, repair
 from app.domain.plans.planned import OVER, PlannedStep, StepState
+from tests.building import an_operation, remembering
 
 
 def named(plan: tuple[PlannedStep, ...]) -> list[str]:
@@ -53,3 +54,77 @@ def test_a_step_is_over_when_it_is_done_failed_or_skipped(state: StepState) -> N
 )
 def test_a_try_has_one_number_before_and_after_it_begins(state: StepState, attempt: int, run: int) -> None:
     assert PlannedStep(step="reboot", state=state, attempt=attempt).run == run
+
+
+@pytest.mark.parametrize(
+    ("rung", "own"),
+    [
+        ("restart-plugin", ["recovery-check", "restart-plugin"]),
+        ("reset", ["pause-operands", "reset", "restore-operands"]),
+        ("reboot", ["reboot"]),
+        ("power-cycle", ["power-cycle"]),
+        ("replace", ["replace", "cordon"]),
+        ("ticket", ["open-ticket", "await-ticket", "inventory"]),
+    ],
+)
+def test_each_rung_has_its_steps(rung: str, own: list[str]) -> None:
+    assert [step.step for step in repair.rung_steps(rung, ()) if step.rung == rung][: len(own)] == own
+
+
+def test_a_plugin_is_restarted_without_a_drain_and_proven_by_what_the_gpus_ask_for() -> None:
+    assert named(PLANS["repair"](("restart-plugin", "reset"))) == [
+        "cordon",
+        "evidence",
+        "restart-plugin/recovery-check",
+        "restart-plugin/restart-plugin",
+        "restart-plugin/recovery-check",
+        "release",
+    ]
+
+
+def test_a_rung_that_follows_an_undrained_one_is_drained_first_and_once() -> None:
+    before = PLANS["repair"](("restart-plugin", "reset"))
+    second = repair.rung_steps("reset", before)
+    assert named(second)[:2] == ["drain", "reset/pause-operands"]
+    assert named(repair.rung_steps("reboot", before + second))[0] == "reboot/reboot"
+
+
+def test_a_drain_that_was_skipped_is_done_before_the_next_rung() -> None:
+    skipped = PlannedStep(step="drain", state=StepState.SKIPPED)
+    assert named(repair.rung_steps("reboot", (skipped,)))[0] == "drain"
+
+
+@pytest.mark.parametrize("ladder", [("reboot",), ()])
+def test_a_wait_until_idle_comes_before_the_cordon(ladder: tuple[str, ...]) -> None:
+    wait = PlannedStep(step="await-idle", memo={"deadline_s": "60", "then": "hold"})
+    plan = PLANS["repair"](ladder, wait=wait)
+    assert plan[0] is wait
+    assert plan[1:] == PLANS["repair"](ladder)
+
+
+def test_what_is_cut_short_is_skipped_but_for_an_undo_that_is_owed() -> None:
+    owing = an_operation(ladder=("reset",), at_step="reset").plan
+    cut = repair.cut_short(owing)
+    assert [step.step for step in cut if not step.over] == ["restore-operands"]
+    assert [step.step for step in cut if step.state is StepState.SKIPPED] == [
+        "reset",
+        "diagnose",
+        "benchmark",
+        "release",
+    ]
+
+
+@pytest.mark.parametrize("begun", ["drain", "pause-operands", "diagnose"])
+def test_nothing_is_owed_before_the_act_and_after_its_undo(begun: str) -> None:
+    cut = repair.cut_short(an_operation(ladder=("reset",), at_step=begun).plan)
+    assert [step.step for step in cut if not step.over] == []
+
+
+def test_an_act_that_may_have_been_sent_is_owed_its_undo() -> None:
+    sent = remembering(an_operation(ladder=("reset",), at_step="pause-operands"))
+    assert [step.step for step in repair.cut_short(sent.plan) if not step.over] == ["restore-operands"]
+
+
+def test_rungs_are_ordered_from_the_mildest_to_the_gravest_each_once() -> None:
+    assert repair.by_gravity(reversed([*repair.RUNGS, "reset", "ticket"])) == tuple(repair.RUNGS)
+    assert tuple(repair.RUNGS) == ("restart-plugin", "reset", "reboot", "power-cycle", "replace", "ticket")

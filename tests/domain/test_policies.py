@@ -89,3 +89,52 @@ def test_the_code_comes_before_its_class() -> None:
     policy = a_policy(faults={"xid-79": None, "xid-999": ()})
     assert policy.ladder_of(an_xid(79, XidClass.REBOOT)) is None
     assert policy.ladder_of(an_xid(999, XidClass.UNKNOWN)) == ()
+
+
+@pytest.mark.parametrize(
+    ("number", "class_", "ladder"),
+    [
+        (79, XidClass.REBOOT, rungs("power-cycle")),
+        (48, XidClass.RESET, ()),
+        (31, XidClass.ISOLATE, rungs("ticket")),
+        (119, XidClass.REBOOT, None),
+        (94, XidClass.REBOOT, rungs("restart-plugin")),
+        (13, XidClass.APPLICATION, None),
+    ],
+)
+def test_a_pools_ladders_come_before_the_policys_and_a_code_before_its_class(
+    number: int, class_: XidClass, ladder: Ladder | None
+) -> None:
+    pool = a_pool(
+        ladders={XidClass.REBOOT: rungs("power-cycle"), XidClass.RESET: ()},
+        faults={"xid-119": None, "xid-31": rungs("ticket")},
+    )
+    policy = a_policy(pool, faults={"xid-94": rungs("restart-plugin"), "xid-31": None, "xid-119": rungs("reboot")})
+    assert policy.ladder_of(an_xid(number, class_), pool) == ladder
+
+
+@pytest.mark.parametrize("pool", list(Mode))
+@pytest.mark.parametrize("most", list(Mode))
+def test_a_faults_mode_lowers_its_pools_and_never_raises_it(pool: Mode, most: Mode) -> None:
+    policy = a_policy(a_pool(mode=pool), fault_modes={"xid-79": most})
+    assert policy.mode_for(policy.pools[0], ["xid-79"]).rank == min(pool.rank, most.rank)
+    assert policy.mode_for(policy.pools[0], ["xid-48"]) is pool
+
+
+def test_of_several_faults_the_freest_mode_counts_and_without_a_fault_the_pools() -> None:
+    policy = a_policy(fault_modes={"xid-79": Mode.OBSERVE, "xid-48": Mode.APPROVE})
+    assert policy.mode_for(policy.pools[0], ["xid-79", "xid-48"]) is Mode.APPROVE
+    assert policy.mode_for(policy.pools[0], ["xid-79", "xid-63"]) is Mode.ACT
+    assert policy.mode_for(policy.pools[0], []) is Mode.ACT
+
+
+def test_what_an_act_of_our_own_raises_is_known_by_step_and_code() -> None:
+    policy = a_policy(own_acts={"diagnose": ("xid-43", "xid-45")})
+    assert policy.is_own_act("diagnose", "xid-45")
+    assert not policy.is_own_act("diagnose", "xid-79")
+    assert not policy.is_own_act("drain", "xid-45")
+    assert not a_policy().is_own_act("diagnose", "xid-45")
+
+
+def test_rungs_know_their_place_among_all() -> None:
+    assert [rung.gravity for rung in rungs("restart-plugin", "reset", "ticket")] == [0, 1, 5]

@@ -7,7 +7,7 @@ from app.domain.faults import Gpu
 from app.domain.policies import AlertNames, ClusterName, Policy
 from app.domain.triage import Decision, Triage, read_gpu, triage
 from app.domain.xids import XidClass
-from tests.building import OPENED, a_case, a_policy, an_alert, rungs, xids
+from tests.building import OPENED, a_case, a_policy, a_pool, an_alert, rungs, xids
 
 
 def judged(alert: Alert, policy: Policy | None = None) -> Triage:
@@ -161,3 +161,10 @@ def test_a_health_alert_that_relays_an_xid_in_its_text_is_not_judged_by_that_tex
         {"alertname": "DCGMHealthMemFail", "err_code": ""}, annotations={"message": "detected XID 79 for GPU 3"}
     )
     assert judged(relayed, policy).decision is Decision.NOTE
+
+
+def test_the_pool_of_its_node_may_order_other_rungs_for_a_fault() -> None:
+    pool = a_pool(faults={"xid-79": rungs("ticket")})
+    told = triage(an_alert(), a_policy(pool), xids(), pool)
+    assert (told.decision, told.ladder) == (Decision.REPAIR, rungs("ticket"))
+    assert triage(an_alert(), a_policy(pool), xids()).ladder == rungs("reboot")
