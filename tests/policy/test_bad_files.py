@@ -33,6 +33,7 @@ budgets:
   cordons: 20
 """
 
+POOLS = GOOD[GOOD.index("pools:") : GOOD.index("ladders:")]
 SECOND_POOL = """\
       gpu: "true"
   - name: {name}
@@ -132,6 +133,7 @@ BAD = [
     ("budgets:", "node_jobs: {diagnose_image: a b}\nbudgets:", 19, "node_jobs.diagnose_image", "no image", "digest"),
     ("budgets:", "node_jobs: {benchmark_image: a b}\nbudgets:", 19, "node_jobs.benchmark_image", "no image", "digest"),
     # Pools.
+    (POOLS, "pools: []\n", 6, "pools", "no node would ever be looked after", "List at least one."),
     ('    selector:\n      gpu: "true"', "    selector: {}", 8, "pools[0].selector", "every node of", "present"),
     ('gpu: "true"', '"a b": x', 9, 'pools[0].selector["a b"]', "'a b' is no label of a node", "as kubectl shows it"),
     ('gpu: "true"', 'nvidia.com/gpu: "*"', 9, 'pools[0].selector["nvidia.com/gpu"]', "'*' cannot be", "exact value"),

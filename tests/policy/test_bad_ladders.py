@@ -83,6 +83,8 @@ BESIDE_POOLS = [
     ("breaker: {most: 2}", "breaker.most", "3 nodes may always fall ill, and no more than 2 ever", "at least as large"),
     ("breaker: {share: 0}", "breaker.share", "0 is no share of the nodes", "a fraction such as 0.05"),
     ("breaker: {share: 5}", "breaker.share", "5 is no share of the nodes", "at most 1"),
+    ("breaker: {most: 0}", "breaker.most", "0 is out of range", "Write at least 1."),
+    ("breaker: {least: 0}", "breaker.least", "0 is out of range", "Write at least 1."),
     ("breaker: {window: 1s}", "breaker.window", "1s is out of range", "at least 1m"),
     ("breaker: {dimensions: [zone]}", "breaker.dimensions[0]", "'zone' is no dimension", "rack, driver, code"),
     ("offenders: {window: 800d}", "offenders.window", "800d is out of range", "at most 730d"),

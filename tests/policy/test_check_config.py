@@ -114,7 +114,7 @@ def test_the_limits_are_told(tmp_path: Path) -> None:
     assert {limit: row(result, limit) for limit in limits} == {
         "repairs": "1 of a node and 50 of a card within 30d",
         "probation": "none",
-        "breaker": "trips when more than 5% of the nodes (at least 3, at most 10) fall ill within 10m",
+        "breaker": "trips when more than 100% of the nodes (at least 1, at most 99999) fall ill within 12h",
         "offenders": "from 0.5 within 1m, weighing xid-79 2, reset 0.25, note 0, application 0",
         "tickets": "webhook, https://tickets.example:8443/gpu; looked at every 1s, with the names of pods",
         "power": "http://bmc/cycle",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import workers.steps
 from app.backend_checks import TICKET_SYSTEMS
+from app.domain.breaker import Breaker, Dimension
 from app.domain.offenders import Offenders
 from app.domain.policies import (
     AlertNames,
@@ -74,6 +75,7 @@ tickets: {system: webhook, url: "https://tickets.example:8443/gpu", secret_file:
 power: {url: "http://bmc/cycle", secret_file: power}
 provider: {url: "http://[fd00::1]:80", secret_file: provider}
 budgets: {cordons: 1, disruptions: 1, with_vendor: 2}
+breaker: {window: 12h, share: 1, most: 99999, least: 1, dimensions: [rack]}
 node_jobs: {namespace: jobs, host_image: "busybox@sha256:00ff", diagnose_image: "r.example:5000/a/dcgm:4", benchmark_image: nccl}
 observe_for: 7d
 inventory_max_age: 1m
@@ -158,6 +160,7 @@ def test_every_key_arrives_where_it_belongs() -> None:
         power=Hook(url="http://bmc/cycle", secret_file="power"),
         provider=Hook(url="http://[fd00::1]:80", secret_file="provider"),
         budgets=Budgets(cordons=1, disruptions=1, with_vendor=2),
+        breaker=Breaker(window=timedelta(hours=12), share=1.0, most=99999, least=1, dimensions=(Dimension.RACK,)),
         node_jobs=NodeJobs(
             namespace="jobs",
             host_image="busybox@sha256:00ff",
