@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.operations import Operation, Result, State, apply, finish
+from app.domain.operations import Operation, Result, State, apply, finish, pass_over
 from app.domain.outcomes import Done, Failed, NeedsHuman, Wait
 from app.domain.people import ORDERS, OrderRefusedError, give
-from tests.building import an_operation, at, remembering, states
+from app.domain.policies import Then, When
+from tests.building import an_operation, at, remembering, rungs, states
 
 
 def ordered(operation: Operation, order: str, reason: str = "I have looked at it") -> Operation:
@@ -120,3 +121,86 @@ def test_a_node_is_given_back_once_and_a_stuck_release_keeps_its_order_when_retr
     again = ordered(tried, "retry").current
     assert again is not None
     assert again.memo == {"ordered": "Cancelled, the node is given back as it was: I have looked at it."}
+
+
+# Rungs that owe an undo
+
+RESETTING = an_operation(ladder=("reset",), at_step="reset")
+
+
+def reset_failed(begun: str = "reset", ladder: tuple[str, ...] = ("reset",)) -> Operation:
+    """Stuck, its operands running again."""
+    failed, _ = apply(an_operation(ladder=ladder, at_step=begun), Failed("In use."), now=at(30))
+    restored, _ = apply(failed, Done("They run again."), now=at(31))
+    return restored
+
+
+def ahead(operation: Operation) -> list[str]:
+    return [step.step for step in operation.plan if not step.over]
+
+
+@pytest.mark.parametrize("order", ["cancel", "release"])
+@pytest.mark.parametrize("operation", [RESETTING, remembering(RESETTING)])
+def test_a_person_who_ends_it_while_operands_are_paused_gets_them_back_first(operation: Operation, order: str) -> None:
+    given = ordered(operation, order)
+    assert ahead(given) == ["restore-operands", "release"]
+    for again in ("cancel", "release"):
+        with pytest.raises(OrderRefusedError, match="op-1 gives its node back already"):
+            give(given, again, actor="ann", reason="x", now=at(41))
+
+
+def test_a_reset_that_is_skipped_is_still_undone() -> None:
+    skipped = ordered(remembering(RESETTING), "skip")
+    assert ahead(skipped) == ["restore-operands", "diagnose", "benchmark", "release"]
+
+
+def test_an_undo_cannot_be_skipped() -> None:
+    restoring = remembering(an_operation(ladder=("reset",), at_step="restore-operands"))
+    with pytest.raises(OrderRefusedError, match="op-1 is at no step that can be skipped"):
+        give(restoring, "skip", actor="ann", reason="x", now=at(41))
+
+
+@pytest.mark.parametrize("begun", ["pause-operands", "reset"])
+def test_a_reset_that_is_retried_pauses_the_operands_again_and_owes_their_undo_again(begun: str) -> None:
+    again = ordered(reset_failed(begun), "retry")
+    assert ahead(again) == ["pause-operands", "reset", "restore-operands", "diagnose", "benchmark", "release"]
+    assert again.reason == f"Retries {begun}: I have looked at it."
+    pause, restore = again.last("pause-operands"), again.last("restore-operands")
+    assert pause is not None
+    assert restore is not None
+    assert (pause.run, restore.run) == (2, 2)
+    owing, _ = apply(again, Failed("They do not leave."), now=at(42))
+    assert ahead(owing) == ["restore-operands"]
+
+
+def test_a_failed_reset_that_is_skipped_goes_on_to_its_proofs() -> None:
+    assert ahead(ordered(reset_failed(), "skip")) == ["restore-operands", "diagnose", "benchmark", "release"]
+
+
+@pytest.mark.parametrize("order", ["retry", "skip"])
+def test_what_is_reopened_ends_with_its_own_release_and_begins_no_rung_behind_it(order: str) -> None:
+    passed, _ = pass_over(reset_failed(ladder=("reset", "reboot")), "Passes over reboot: enough.", now=at(32))
+    going = ordered(passed, order)
+    assert ahead(going)[-1] == "release"
+    assert not {step.rung for step in going.plan if not step.over} & {"reboot"}
+    while going.current is not None:
+        going, _ = apply(going, Done("It went well."), now=at(50))
+    assert (going.state, going.result) == (State.FINISHED, Result.RELEASED)
+
+
+@pytest.mark.parametrize("order", ["retry", "cancel"])
+def test_an_undo_that_waits_is_retried_without_bringing_back_what_was_cut_short(order: str) -> None:
+    failed, _ = apply(an_operation(ladder=("reset", "reboot"), at_step="reset"), Failed("In use."), now=at(30))
+    waiting, _ = apply(failed, Wait("The GPUs are not back."), now=at(31))
+    going = ordered(waiting, order)
+    expected = ["restore-operands", "reboot", "diagnose", "benchmark", "release"]
+    assert ahead(going) == (expected if order == "retry" else ["restore-operands", "release"])
+
+
+def test_a_wait_until_idle_keeps_its_deadline_when_it_is_retried_and_ends_when_it_is_skipped() -> None:
+    idle = an_operation(ladder=rungs("reset", when=When.IDLE, then=Then.DRAIN))
+    asked, _ = apply(idle, NeedsHuman("It is not idle.", asks="drain-although-busy"), now=at(30))
+    again = ordered(asked, "retry").current
+    assert again is not None
+    assert (again.run, again.memo) == (2, {"deadline_s": "86400", "then": "drain"})
+    assert ahead(ordered(asked, "skip"))[0] == "cordon"
