@@ -1,17 +1,34 @@
 """What a person orders: `sickbay approve|retry|skip|cancel|release ID` and `sickbay pause|resume`, over the HTTP API.
 
-Each wants a reason, which stands in the record; a command without `--reason` asks for it. What an order means is
-`app.domain.people`'s to say.
+Each wants a reason, which stands in the record; at a terminal a command without `--reason` asks for it. What an order
+means is `app.domain.people`'s to say.
 """
 
 from __future__ import annotations
 
+import sys
+from typing import Any, Final
+from urllib.parse import quote
+
 import click
 
 from app.cli.client import Client
+from app.domain.timeline import counted
 from app.settings import Settings
 
-_reason = click.option("--reason", required=True, prompt="Reason", help="Why; it stands in the timeline.")
+
+def _asked(ctx: click.Context, param: click.Parameter, value: str | None) -> str:
+    """The reason, asked for when it was not given; a script may hand it in as a line, or is told what is missing."""
+    if value is None and sys.stdin.isatty():
+        value = click.prompt("Reason, for the record", err=True)
+    elif value is None:
+        value = sys.stdin.readline().strip()
+    if not value:
+        raise click.MissingParameter("Say why; it stands in the record.", ctx, param)
+    return str(value)
+
+
+_reason = click.option("--reason", metavar="TEXT", callback=_asked, help="Why; it stands in the record.")
 _id = click.argument("operation", metavar="ID")
 
 
@@ -19,7 +36,13 @@ _id = click.argument("operation", metavar="ID")
 @_id
 @_reason
 def approve(operation: str, reason: str) -> None:
-    """Allow the step that an operation asks about."""
+    """Allow the step that an operation asks about.
+
+    In a pool of mode `approve` it asks before each act that ends running work, and everywhere before it evicts anything
+    from a node that a person had cordoned. One approval allows one step; `sickbay status` shows what is asked.
+
+        sickbay approve op-4k7q2m9x --reason "its checkpoint is written"
+    """
     _order(operation, "approve", reason)
 
 
@@ -27,7 +50,13 @@ def approve(operation: str, reason: str) -> None:
 @_id
 @_reason
 def retry(operation: str, reason: str) -> None:
-    """Try the step again at which an operation is, or that failed last."""
+    """Try the step again at which an operation is, or that failed last.
+
+    For what has been mended meanwhile: an image that could not be pulled, a right that was missing, a budget that let
+    no pod go. The step begins anew; what follows it stays to be done.
+
+        sickbay retry op-4k7q2m9x --reason "the registry is back"
+    """
     _order(operation, "retry", reason)
 
 
@@ -35,7 +64,13 @@ def retry(operation: str, reason: str) -> None:
 @_id
 @_reason
 def skip(operation: str, reason: str) -> None:
-    """Leave out the step at which an operation is, and go on with the next."""
+    """Leave out the step at which an operation is, and go on with the next.
+
+    A skipped diagnosis proves nothing: you vouch for it, by name, in the record. The cordon and the release cannot be
+    skipped; see `cancel` and `release`.
+
+        sickbay skip op-4k7q2m9x --reason "one GPU has no peers"
+    """
     _order(operation, "skip", reason)
 
 
@@ -43,7 +78,13 @@ def skip(operation: str, reason: str) -> None:
 @_id
 @_reason
 def cancel(operation: str, reason: str) -> None:
-    """Stop an operation, and give its node back as it was."""
+    """Stop an operation, and give its node back as it was before.
+
+    What Sickbay set on the node is taken away, what was there before stays, a cordon of yours too. The fault itself is
+    not repaired; when its alert fires anew, a new operation opens.
+
+        sickbay cancel op-4k7q2m9x --reason "the exporter was updated"
+    """
     _order(operation, "cancel", reason)
 
 
@@ -51,27 +92,61 @@ def cancel(operation: str, reason: str) -> None:
 @_id
 @_reason
 def release(operation: str, reason: str) -> None:
-    """Give a node back without further validation."""
+    """Give a node back to work without further validation.
+
+    The node takes pods again although nothing has proven it well: you vouch for it, by name, in the record.
+
+        sickbay release op-4k7q2m9x --reason "validated by hand"
+    """
     _order(operation, "release", reason)
 
 
 @click.command()
 @_reason
 def pause(reason: str) -> None:
-    """Start nothing more that hurts; what has begun is proven and given back."""
+    """Start nothing more that hurts, on the whole cluster, until `sickbay resume`.
+
+    No node is cordoned, drained, reset or rebooted. Alerts are still taken in and decided, proofs go on, and nodes that
+    have passed are given back.
+
+        sickbay pause --reason "work on the network until noon"
+    """
     click.echo(_client().post("/api/v1/pause", {"reason": reason})["sentence"])
 
 
 @click.command()
 @_reason
 def resume(reason: str) -> None:
-    """Go on after a pause."""
-    _client().post("/api/v1/resume", {"reason": reason})
-    click.echo("Sickbay goes on.")
+    """Go on after a pause, or after the breaker of a mass failure has tripped.
+
+    Look for the common cause first: `sickbay status` names what the nodes have in common. What fell ill before no
+    longer counts for the breaker. Operations that did nothing yet and whose alerts have all ended are dropped; the
+    others are looked at now, within the budgets.
+
+        sickbay resume --reason "rack r7 has power again"
+    """
+    click.echo(_resumed(_client().post("/api/v1/resume", {"reason": reason})))
+
+
+_LIFTED: Final = {
+    (True, False): "Sickbay goes on: the pause is lifted.",
+    (False, True): "Sickbay goes on: the breaker is closed again.",
+    (True, True): "Sickbay goes on: the pause is lifted, and the breaker is closed again.",
+    (False, False): "Sickbay was not paused, and its breaker had not tripped.",
+}
+"""What a resume did, by whether Sickbay was paused and whether the breaker had tripped."""
+
+
+def _resumed(answer: dict[str, Any]) -> str:
+    told = _LIFTED[answer["was_paused"], answer["had_tripped"]]
+    dropped = answer["dropped"]
+    if dropped:
+        told += f" Dropped, since their alerts have ended: {counted(len(dropped), 'operation')} ({', '.join(dropped)})."
+    return told
 
 
 def _order(operation: str, order: str, reason: str) -> None:
-    answer = _client().post(f"/api/v1/operations/{operation}/{order}", {"reason": reason})
+    answer = _client().post(f"/api/v1/operations/{quote(operation, safe='')}/{order}", {"reason": reason})
     click.echo(f"{answer['id']} on {answer['node']['name']} is {answer['state']}: {answer['reason']}")
 
 

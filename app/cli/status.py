@@ -41,7 +41,11 @@ def command(as_json: bool) -> None:  # noqa: FBT001 - click hands a flag over so
         click.echo(json.dumps(answer, indent=2))
         return
     ready = client.get("/readyz", also=503)
+    standing = client.get("/api/v1/pause")
     console = Console()
+    for held in (standing["breaker"], standing["sentence"]):
+        if held:
+            console.print(Text(f"{held} `sickbay resume` lifts it.", "bold red"))
     console.print(table(answer["operations"], datetime.now(UTC)) if answer["operations"] else "No open operations.")
     if answer["next"]:
         console.print("More are open than are listed here.")

@@ -106,7 +106,9 @@ def _within(faults: Sequence[HistoryRow]) -> str:
     span = faults[0].at - faults[-1].at
     if not span:
         return ""
-    return f" in {counted(span.days, 'day')}" if span >= timedelta(days=2) else f" in {spell(span)}"
+    return (
+        f" in {counted(round(span / timedelta(days=1)), 'day')}" if span >= timedelta(days=2) else f" in {spell(span)}"
+    )
 
 
 def _on(faults: Sequence[HistoryRow]) -> str:
