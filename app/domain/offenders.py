@@ -104,11 +104,10 @@ def _sum(counted_rows: Sequence[Counted]) -> float:
 
 def _within(faults: Sequence[HistoryRow]) -> str:
     span = faults[0].at - faults[-1].at
+    days = round(span / timedelta(days=1))
     if not span:
         return ""
-    return (
-        f" in {counted(round(span / timedelta(days=1)), 'day')}" if span >= timedelta(days=2) else f" in {spell(span)}"
-    )
+    return f" in {counted(days, 'day')}" if days > 1 else f" in {spell(span)}"
 
 
 def _on(faults: Sequence[HistoryRow]) -> str:

@@ -153,7 +153,7 @@ def test_a_resume_says_what_it_lifted(served: Web, paused: bool, tripped: bool, 
     if tripped:
         _trip(served)
 
-    assert _sickbay("resume", "--reason", "done").output == told
+    assert _sickbay("resume", "--reason", "done").output.endswith(told)
 
 
 def test_a_resume_says_what_it_dropped(served: Web) -> None:
@@ -213,7 +213,7 @@ class TestWhatIsRead:
         assert lines[0] == "Card 165, GPU-165."
         assert lines[1] == "Its faults weigh 2; from 3 on it is an offender."
         assert lines[2].split() == ["when", "node", "code", "class", "weighs", "operation", "evidence"]
-        assert lines[3].split() == [*"1 d 0 h ago gpu-a01 xid-79 reboot 1 Xid 79 on GPU 3".split()]
+        assert " ".join(lines[3].split()) == "1 d ago gpu-a01 xid-79 reboot 1 Xid 79 on GPU 3"
 
     def test_an_offender_is_told_in_its_sentence(self, now_served: Web) -> None:
         _file(now_served, "165", 1, 8, 22)
@@ -223,13 +223,13 @@ class TestWhatIsRead:
         lines = _sickbay("offenders").output.splitlines()
         assert lines[1].split()[:3] == ["165", "3", "3"]
         assert lines[1].rstrip().endswith(told)
-        assert lines[2] == "Within 30 d 0 h; from a score of 3 on a card is an offender."
+        assert lines[2] == "Within 30 d; from a score of 3 on a card is an offender."
 
     def test_cards_below_the_limit_are_told_on_request(self, now_served: Web) -> None:
         _file(now_served, "165", 1)
         _file(now_served, "166", 2)
 
-        assert _sickbay("offenders").output == "No offenders within 30 d 0 h; the limit is 3.\n"
+        assert _sickbay("offenders").output == "No offenders within 30 d; the limit is 3.\n"
         told = _sickbay("offenders", "--all", "--limit", "1").output
         assert "165" in told
         assert told.endswith("More are not shown here.\n")
