@@ -16,6 +16,7 @@ import structlog
 
 from app.cases import LONGEST_NAME, Case, NodesSeen, Taken, sentence
 from app.domain.alerts import UnreadableAlertError, read_alert
+from app.domain.breaker import fell_ill
 from app.domain.faults import Fault
 from app.domain.operations import NodeRef, Operation, attach, join, open_repair
 from app.domain.placement import Inventory, KnownNode, NotPlaced, place
@@ -24,7 +25,7 @@ from app.domain.timeline import Entry
 from app.domain.triage import Decision, triage
 from app.domain.xids import Catalogue
 from app.errors import StoreUnavailable
-from app.store import AlertRecord, Change, Committed, Duplicate, Store
+from app.store import AlertRecord, Change, Committed, Duplicate, FellIll, Store
 
 log = structlog.get_logger(__name__)
 
@@ -133,7 +134,10 @@ class Intake:
             ladder=case.triage.ladder,
             now=case.now,
         )
-        return self._commit(case, operation, 0, entries, case.reason)
+        ill = fell_ill(node.name, node.labels, code=case.triage.code or "", at=case.now)
+        return self._commit(
+            case, operation, 0, entries, case.reason, ill=FellIll(opened=ill, rules=self._policy.breaker)
+        )
 
     def _join(self, case: Case, known: Operation) -> Taken | None:
         fault = case.triage.fault(case.alert, known.node.name)
@@ -195,6 +199,7 @@ class Intake:
         reason: str,
         *,
         decision: Decision = Decision.REPAIR,
+        ill: FellIll | None = None,
     ) -> Taken | None:
         """None when somebody else was first, and it has to be decided again."""
         if case.alert.remarks and decision is Decision.REPAIR:
@@ -211,6 +216,7 @@ class Intake:
                 pending_id=case.pending,
                 alert=case.record(decision, reason, node=node, operation=operation.id),
                 history=case.rows(node=node, operation=operation.id),
+                ill=ill,
             )
         )
         match result:

@@ -181,6 +181,7 @@ class Engine:
             pool=pool,
             mode=self.policy.mode_for(pool, codes) if pool else Mode.OBSERVE,
             paused=pause.sentence if pause else None,
+            tripped=self.store.breaker.sentence(self.policy.breaker),
             budgets=self.store.operations.budgets(budget_limits(step.hurts, self.policy, pool)),
             last_disruption=self.store.operations.last_disruption(node.name, besides=operation.id),
             now=now,
@@ -201,6 +202,7 @@ class Engine:
             places=budget_limits(step.hurts, self.policy, pool),
             gives_back=disruptions if step.hurts is Hurts.NOBODY else (),
             disrupted=step.hurts is Hurts.RUNNING_WORK,
+            hurts=step.hurts is not Hurts.NOTHING,
             attempt=operations.next_rung(operation),
             ticket=intent_of(act.effects, operation, now),
             now=now,
@@ -214,7 +216,7 @@ class Engine:
                 return self._settle(operation, operations.hold(operation, text, now=now, after=SOON), now)
             case ClaimedBy():
                 return False
-            case _:
+            case _:  # somebody was first, or the breaker tripped since the guards were asked: the next look says which
                 return True
         held = replace(intent, version=version)
         if step.hurts is not Hurts.NEW_WORK:  # the cordon's own patch refuses a node that has changed

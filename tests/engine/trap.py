@@ -14,7 +14,22 @@ from workers.ports import Ports
 
 READS = frozenset(
     {"get", "all", "on_node", "of_operation", "inventory", "peers"}
-    | {"load", "open_on", "due", "page", "budgets", "last_disruption", "read", "nodes", "of", "last", "alive"},
+    | {
+        "load",
+        "open_on",
+        "due",
+        "page",
+        "budgets",
+        "last_disruption",
+        "read",
+        "nodes",
+        "of",
+        "last",
+        "alive",
+        "sentence",
+        "find",
+        "state",
+    },
 )
 
 
