@@ -22,7 +22,7 @@ from urllib.parse import quote
 import requests
 
 from app.errors import ConfigurationError, PermanentPortError, TemporaryPortError
-from app.secret_files import read_tokens
+from app.secret_files import read_secret
 
 TIMEOUT_S: Final = (3.0, 10.0)
 """To connect, and between two bytes of the answer."""
@@ -59,7 +59,7 @@ class SignedHook:
 
     def _signature(self, body: bytes) -> str:
         try:
-            secret = read_tokens(self._secret_file)[0]
+            secret = read_secret(self._secret_file)
         except ConfigurationError as error:
             raise PermanentPortError(str(error)) from error
         return hmac.new(secret, body, hashlib.sha256).hexdigest()

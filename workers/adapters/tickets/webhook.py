@@ -24,7 +24,7 @@ import requests
 from app.domain import policies
 from app.domain.tickets import TicketDraft, TicketRef, TicketState
 from app.errors import ConfigurationError, PermanentPortError, PortError, TemporaryPortError
-from app.secret_files import read_tokens
+from app.secret_files import read_secret
 
 SYSTEM = "webhook"
 OPENED = "sickbay.ticket.open.v1"
@@ -130,7 +130,7 @@ class WebhookTickets:
     ) -> tuple[int, bytes, timedelta | None]:
         """Code, body and the pause that was asked for. TemporaryPortError when there was no whole answer."""
         try:
-            secret = read_tokens(self._secret_file)[0]
+            secret = read_secret(self._secret_file)
         except ConfigurationError as error:
             raise PermanentPortError(str(error)) from error
         signature = hmac.new(secret, signed, hashlib.sha256).hexdigest()
