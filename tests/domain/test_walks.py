@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
+from itertools import groupby
 
 import pytest
 from hypothesis import settings
@@ -17,43 +19,85 @@ from app.domain.operations import (
     State,
     apply,
     ask,
+    attach,
     begin,
     give_back,
     hold,
     join,
+    learn,
+    next_rung,
+    pass_over,
 )
-from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
+from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Wait
 from app.domain.people import OrderRefusedError, give
 from app.domain.plans import repair
-from app.domain.plans.planned import StepState
-from tests.building import a_fault, a_gpu, an_operation, at
+from app.domain.plans.planned import PlannedStep, StepState
+from app.domain.policies import Ladder, Then, When
+from tests.building import a_fault, a_gpu, an_operation, at, rungs
 
-LADDERS = st.sampled_from([("reboot",), ()])
+LADDERS = st.builds(
+    lambda names, when, then: rungs(*repair.by_gravity(names), **({"when": when, "then": then} if names else {})),
+    st.lists(st.sampled_from(list(repair.RUNGS)), unique=True, max_size=4),
+    st.sampled_from([When.NOW, When.NOW, When.IDLE]),
+    st.sampled_from(list(Then)),
+)
+WELL = Done("It went well.")
+ANOTHER = Done("It went well.", learned=Learned(replaced=True))
+"""Only believed of a step that looks at cards or machines."""
 OUTCOMES = st.sampled_from(
     [
         # Mostly well, so that many walks come as far as the proofs and the release.
-        *[Done("It went well.")] * 7,
+        *[WELL] * 9,
+        ANOTHER,
         Wait("It waits."),
+        Wait("It waits for a vendor.", with_vendor=True),
+        Failed("It failed."),
         Failed("It failed."),
         NeedsHuman("It needs a person."),
         NeedsHuman("It asks.", asks="foreign-cordon"),
     ]
 )
+OWED = repair.RUNGS["reset"]
+NEVER_FAIL = frozenset({repair.WAIT, "cordon", "evidence", "drain", "restore-operands"})
 LATE = 30
 """Minutes after which people may end it: earlier, most walks would never come to a proof."""
-LONGEST_PLAN = len(repair.BEFORE) + sum(len(repair.rung_steps(rung)) for rung in repair.RUNGS)
+LONGEST_PLAN = 3 + sum(len(repair.rung_steps(rung, ())) for rung in repair.RUNGS) + 1
+"""A wait, cordon and evidence; every rung with a drain of its own; and the release that was ordered."""
+
+
+def tries(operation: Operation) -> Counter[str]:
+    """How often each step was begun, over all places it has in the plan."""
+    counts: Counter[str] = Counter()
+    for step in operation.plan:
+        counts[step.key] += step.attempt
+    return counts
+
+
+def released_by(operation: Operation) -> tuple[PlannedStep, ...]:
+    """The steps of the plan between the release before and the one that was done."""
+    done = max(place for place, step in enumerate(operation.plan) if step.step == repair.RELEASE and step.attempt)
+    before = [place for place, step in enumerate(operation.plan[:done]) if step.step == repair.RELEASE]
+    return operation.plan[max(before, default=-1) + 1 : done]
+
+
+def by_ann(step: PlannedStep) -> bool:
+    return step.state is StepState.SKIPPED and step.reason == "ann: so be it"
 
 
 class Walk(RuleBasedStateMachine):
     """One operation, a clock, and the orders that people gave."""
 
     @initialize(ladder=LADDERS)
-    def opens(self, ladder: tuple[str, ...]) -> None:
+    def opens(self, ladder: Ladder) -> None:
         self.minutes = 0.0
         self.operation = an_operation(ladder=ladder)
-        self.given_back = 0
+        self.retries = 0
+        self.helped = False
         self.released_by_order = False
         self.beyond_software = not ladder
+        self.light_is_enough = bool(ladder) and ladder[0].rung in repair.UNDRAINED
+        self.operands_paused = False
+        self.saw_another = False
         self.told: list[str] = []
 
     @property
@@ -61,11 +105,15 @@ class Walk(RuleBasedStateMachine):
         return not self.operation.finished
 
     def changed(self, change: Changed) -> None:
-        before = {step.key: step.attempt for step in self.operation.plan if step.step != repair.RELEASE}
+        before = self.operation
         self.operation, entries = change
         self.told += [entry.text for entry in entries]
-        after = {step.key: step.attempt for step in self.operation.plan}
-        assert all(after[key] >= attempt for key, attempt in before.items()), "a try was forgotten"
+        assert tries(before) - tries(self.operation) == Counter(), "a try was forgotten"
+        begun = tries(self.operation) - tries(before)
+        self.operands_paused |= "reset/pause-operands" in begun
+        restore, was = self.operation.last("restore-operands"), before.last("restore-operands")
+        if restore and restore.state is StepState.DONE and was and was.state is not StepState.DONE:
+            self.operands_paused = False
 
     def now(self) -> float:
         self.minutes += 1
@@ -88,9 +136,24 @@ class Walk(RuleBasedStateMachine):
         if step.step == repair.RELEASE:
             # As the step itself judges: uncovered faults keep the node unless a person ordered its release.
             uncovered = self.operation.uncovered_faults and "ordered" not in step.memo
-            if isinstance(outcome, Failed) or (isinstance(outcome, Done) and uncovered):
-                outcome = NeedsHuman("After the repair came another fault.")
+            if isinstance(outcome, Failed) and not uncovered:
+                outcome = Wait("Its node job still ends.")
+            elif isinstance(outcome, Done) and uncovered:
+                outcome = Failed("After the repair came another fault.")
+        if isinstance(outcome, Failed) and step.step in NEVER_FAIL:
+            outcome = NeedsHuman("It does not go on.")
+        if isinstance(outcome, Done) and (step.step == "replace" or (step.step == "inventory" and outcome is ANOTHER)):
+            self.saw_another = True
+            uid = f"uid-{self.minutes}" if step.step == "replace" else ""
+            self.operation = learn(self.operation, Learned(replaced=True, node_uid=uid))
         self.changed(apply(self.operation, outcome, now=at(self.now())))
+
+    @precondition(lambda self: self.open and next_rung(self.operation) is not None)
+    @rule()
+    def a_rung_is_passed_over(self) -> None:
+        rung = next_rung(self.operation)
+        self.changed(pass_over(self.operation, f"Passes over {rung}: enough.", now=at(self.now())))
+        assert all(step.over for step in self.operation.plan if step.rung == rung)
 
     @precondition(lambda self: self.open and self.operation.current is not None)
     @rule()
@@ -99,7 +162,7 @@ class Walk(RuleBasedStateMachine):
 
     @precondition(lambda self: self.open)
     @rule(code=st.integers(1, 200), index=st.integers(0, 7), ladder=LADDERS, ago=st.integers(0, 30))
-    def an_alert_joins(self, code: int, index: int, ladder: tuple[str, ...], ago: int) -> None:
+    def an_alert_joins(self, code: int, index: int, ladder: Ladder, ago: int) -> None:
         now = self.now()
         fault = a_fault(f"xid-{code}", gpu=a_gpu(index, None, f"GPU-{index}"), at=at(max(now - ago, 0)))
         change = join(self.operation, fault, ladder=ladder, now=at(now))
@@ -107,7 +170,16 @@ class Walk(RuleBasedStateMachine):
             new = len(change[0].faults) > len(self.operation.faults)
             releasing = self.operation.current is not None and self.operation.current.state is StepState.RUNNING
             self.beyond_software |= new and not ladder and not releasing
+            if new and ladder and not releasing:
+                self.light_is_enough &= ladder[0].rung in repair.UNDRAINED
             self.changed(change)
+
+    @precondition(lambda self: self.open)
+    @rule()
+    def a_tail_is_told(self) -> None:
+        before = self.operation
+        self.changed(attach(before, a_fault("xid-45"), "its own act raised it", now=at(self.now())))
+        assert self.operation == before
 
     @precondition(lambda self: self.open)
     @rule(order=st.sampled_from(["approve", "retry", "skip"]))
@@ -125,8 +197,9 @@ class Walk(RuleBasedStateMachine):
         except OrderRefusedError as refused:
             self.told.append(str(refused))
             return
-        self.given_back += order in {"cancel", "release"}
         self.released_by_order |= order == "release"
+        self.retries += order == "retry"
+        self.helped |= order in {"retry", "skip"}
         self.changed(change)
 
     @precondition(lambda self: self.open)
@@ -140,10 +213,9 @@ class Walk(RuleBasedStateMachine):
         )
         self.changed(said)
 
-    @precondition(lambda self: self.open and self.given_back == 0 and self.minutes > LATE)
+    @precondition(lambda self: self.open and not self.operation.giving_back and self.minutes > LATE)
     @rule()
     def a_person_uncordons(self) -> None:
-        self.given_back += 1
         self.changed(
             give_back(self.operation, Result.CANCELLED, actor="sickbay", reason="Uncordoned.", now=at(self.now()))
         )
@@ -151,14 +223,34 @@ class Walk(RuleBasedStateMachine):
     @invariant()
     def a_release_is_proven_or_ordered_by_a_person(self) -> None:
         operation: Operation = self.operation
-        if operation.result is not Result.RELEASED or self.released_by_order:
+        if operation.result not in {Result.RELEASED, Result.REPLACED} or self.released_by_order:
             return
-        rung = operation.ladder[-1]
-        steps = {step.step: step for step in operation.plan if step.rung == rung}
-        for name in (*repair.RUNGS[rung], *repair.VALIDATION):
-            skipped = steps[name].state is StepState.SKIPPED and steps[name].reason == "ann: so be it"
-            assert steps[name].state is StepState.DONE or skipped
+        last = released_by(operation)
+        rung = next(step.rung for step in last if step.rung)
+        proofs = repair.LIGHT_VALIDATION if rung in repair.UNDRAINED else repair.VALIDATION
+        own = [step for step in last if step.rung]
+        assert [step.step for step in own] == [*repair.RUNGS[rung], *proofs]
+        for step in own:
+            assert step.rung == rung
+            assert step.state is StepState.DONE or by_ann(step)
         assert operation.uncovered_faults == ()
+        assert self.light_is_enough or self.helped or rung not in repair.UNDRAINED
+
+    @invariant()
+    def replaced_is_what_was_seen_to_be_another(self) -> None:
+        if self.operation.result is Result.REPLACED:
+            assert self.saw_another
+        if self.operation.result is Result.RELEASED and not self.released_by_order:
+            assert not self.saw_another
+
+    @invariant()
+    def while_operands_are_paused_nothing_else_begins_and_nothing_ends(self) -> None:
+        if self.operands_paused:
+            assert not self.operation.finished
+            assert self.operation.current is not None
+            assert self.operation.current.step in OWED
+        begun = [step.rung for step in self.operation.plan if step.rung and step.attempt and not step.over]
+        assert len(set(begun)) <= 1
 
     @invariant()
     def what_software_cannot_repair_is_released_by_a_person_only(self) -> None:
@@ -166,16 +258,31 @@ class Walk(RuleBasedStateMachine):
             assert self.released_by_order or any("ann" in step.reason for step in self.operation.plan)
 
     @invariant()
-    def nothing_behind_the_current_step_is_over(self) -> None:
-        over = [step.over for step in self.operation.plan]
-        assert over == sorted(over, reverse=True)
+    def nothing_behind_the_current_step_was_done(self) -> None:
+        operation: Operation = self.operation
+        if operation.current is not None:
+            behind = operation.plan[operation.plan.index(operation.current) + 1 :]
+            assert {step.state for step in behind} <= {StepState.PENDING, StepState.SKIPPED}
 
     @invariant()
     def no_rung_is_taken_twice_and_everything_is_bounded(self) -> None:
-        keys = [step.key for step in self.operation.plan if step.rung]
-        assert len(keys) == len(set(keys))
-        assert len(self.operation.plan) <= LONGEST_PLAN + self.given_back
-        assert len(self.operation.faults) <= MAX_FAULTS
+        operation: Operation = self.operation
+        taken = [rung for rung, _ in groupby(step.rung for step in operation.plan if step.rung)]
+        assert len(taken) == len(set(taken))
+        assert all(step.attempt <= 1 + self.retries for step in operation.plan)
+        assert len(operation.plan) <= LONGEST_PLAN
+        assert len(operation.faults) <= MAX_FAULTS
+
+    @invariant()
+    def rungs_are_taken_from_the_mildest_to_the_gravest(self) -> None:
+        begun = [step.rung for step in self.operation.plan if step.rung and step.attempt]
+        assert tuple(dict.fromkeys(begun)) == repair.by_gravity(begun)
+
+    @invariant()
+    def a_restarted_plugin_evicts_nobody(self) -> None:
+        begun = {step.rung for step in self.operation.plan if step.rung}
+        if begun == repair.UNDRAINED:
+            assert self.operation.last("drain") is None
 
     @invariant()
     def it_is_over_or_will_be_looked_at(self) -> None:
