@@ -22,6 +22,7 @@ class BreakerState:
 
     def __init__(self, link: Link) -> None:
         self._link = link
+        self._told: tuple[tuple[object, ...], str] | None = None
 
     def tripped(self) -> Trip | None:
         """When it tripped; None while it lets everything pass."""
@@ -29,9 +30,19 @@ class BreakerState:
         return None if text is None else read(Trip, text)
 
     def sentence(self, rules: Breaker) -> str | None:
-        """Why it has tripped, in the words that are shown everywhere; None while it has not."""
+        """Why it has tripped, in the words that are shown everywhere; None while it has not.
+
+        Told anew only when something has changed: in a storm each of a thousand operations asks for it.
+        """
         trip = self.tripped()
-        return None if trip is None else explain(self.opened(), self.fleet(), rules, trip.at)
+        if trip is None:
+            return None
+        commands = [("ZCARD", KEYS["ill"]), ("ZREVRANGE", KEYS["ill"], 0, 0), ("HGETALL", KEYS["fleet"])]
+        seen = (trip, rules, *self._link.ask_all(commands))
+        known = self._told
+        if known is None or known[0] != seen:
+            known = self._told = (seen, explain(self.opened(), self.fleet(), rules, trip.at))
+        return known[1]
 
     def opened(self) -> list[Opened]:
         """What fell ill since the last resume, within a day, oldest first."""

@@ -71,6 +71,27 @@ class TestTripping:
             "The breaker has tripped: 16 of 16 nodes in rack r0 fell ill within 1 min, and the limit is 3."
         )
 
+    def test_the_sentence_follows_what_falls_ill_what_the_fleet_is_and_what_the_rules_are(self, store: Store) -> None:
+        know(store, FLEET)
+        for number in range(4):
+            fall_ill(store, f"gpu-{number}", rack="r0")
+        told = [store.breaker.sentence(RULES), store.breaker.sentence(RULES)]
+        fall_ill(store, "gpu-4", rack="r0", at=NOW + MINUTE)
+        told.append(store.breaker.sentence(RULES))
+        know(store, {name: rack for name, rack in FLEET.items() if name != "gpu-15"})
+        told.append(store.breaker.sentence(RULES))
+        told.append(store.breaker.sentence(Breaker(least=2)))
+
+        assert [" ".join(str(one).split()[4:7]) + str(one)[-3:] for one in told] == [
+            "4 of 16 3.",
+            "4 of 16 3.",
+            "5 of 16 3.",
+            "5 of 15 3.",
+            "5 of 15 2.",
+        ]
+        assert store.breaker.resume()
+        assert store.breaker.sentence(RULES) is None
+
     def test_what_hurts_nothing_goes_on_and_gives_back(self, store: Store) -> None:
         know(store, FLEET)
         opened = [fall_ill(store, f"gpu-{number}", rack="r0") for number in range(6)]

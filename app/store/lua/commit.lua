@@ -164,20 +164,23 @@ if ill then
   redis.call('EXPIRE', K.ill, BOUND.ill_s)
 end
 if ill and redis.call('EXISTS', K.breaker) == 0 then
-  local recent = {}
-  for _, document in ipairs(redis.call('ZRANGEBYSCORE', K.ill, '(' .. ill.since, '+inf')) do
-    recent[#recent + 1] = cjson.decode(document)
-  end
+  local since = '(' .. ill.since
+  local all, recent = redis.call('ZCOUNT', K.ill, since, '+inf'), nil
   for _, group in ipairs(ill.groups) do
-    local nodes, count = {}, 0
-    for _, one in ipairs(recent) do
-      if (not group.field or one[group.field] == group.value) and not nodes[one.node] then
-        nodes[one.node], count = true, count + 1
-      end
-    end
     local population = tonumber(redis.call('HGET', K.fleet, group.population) or 0)
     local limit = math.max(ill.least, math.min(math.floor(ill.share * population + 1e-9), ill.most))
-    if count > limit then redis.call('SET', K.breaker, ill.trip) end
+    if all > limit then  -- else no group of them can be past it, and nothing need be read
+      recent = recent or redis.call('ZRANGEBYSCORE', K.ill, since, '+inf')
+      local nodes, count = {}, 0
+      for place, document in ipairs(recent) do
+        if type(document) == 'string' then recent[place] = cjson.decode(document) end
+        local one = recent[place]
+        if (not group.field or one[group.field] == group.value) and not nodes[one.node] then
+          nodes[one.node], count = true, count + 1
+        end
+      end
+      if count > limit then redis.call('SET', K.breaker, ill.trip) end
+    end
   end
 end
 
