@@ -189,7 +189,8 @@ class FakeNodeJobs:
             machine.boots += 1
         found = len(machine.serials) - (machine.reboot == "gpu-missing")
         boot_id = f"{node}-boot-{machine.boots}"
-        self._change(node, ready=True, boot_id=boot_id, gpu_capacity=found, gpu_allocatable=found)
+        offered = 0 if machine.reboot == "driver-crash-loop" else found
+        self._change(node, ready=True, boot_id=boot_id, gpu_capacity=found, gpu_allocatable=offered)
         waiting, self._waiting = self._waiting, set()
         for uid in waiting:
             self._begin(uid)
