@@ -46,8 +46,7 @@ class Machine:
 
     serials: tuple[str, ...]
     reboot: str = "new-boot"
-    """new-boot, same-boot, never-ready, gpu-missing, driver-crash-loop, quick (NotReady never shows) or fails (the command
-    does)."""
+    """new-boot, same-boot, never-ready, gpu-missing, driver-crash-loop, quick (NotReady never shows) or fails."""
     diagnosis: str = "pass"
     """pass, fail, skip, hang, garbage, silent (nothing is printed) or vanish (the Job is gone before it ended)."""
     bandwidth: str = "ok"
