@@ -20,6 +20,8 @@ MODES: Final = ("observe", "cordon", "approve", "act")
 """From the most careful to the freest."""
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 REDIS_SCHEMES: Final = ("redis", "rediss", "unix")
+_NO_USER_HEADERS: Final = frozenset({"authorization", "cookie", "host", "x-sickbay-actor"})
+"""Headers that every caller sets for itself."""
 _SERVICE_LINK: Final = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?$")
 """Kubernetes puts such variables into every pod beside a Service; one named `sickbay` makes them look like ours."""
 
@@ -40,7 +42,10 @@ class Settings:
     webhook_token_file: Path | None = None
     """SICKBAY_WEBHOOK_TOKEN_FILE: tokens that Alertmanager may present, one a line. web does not start without it."""
     api_token_file: Path | None = None
-    """SICKBAY_API_TOKEN_FILE: tokens for the API, one a line. Unset: web answers no write, a command sends no token."""
+    """SICKBAY_API_TOKEN_FILE: tokens for the API, one a line, perhaps behind its holder's name. Unset: web takes no
+    order by a token, a command sends none."""
+    trusted_user_header: str | None = None
+    """SICKBAY_TRUSTED_USER_HEADER: the header in which an authenticating proxy names the user. Unset: none."""
     bind: str = "0.0.0.0:8080"
     """SICKBAY_BIND: HOST:PORT on which web listens. All addresses: in a container, the chart decides who reaches it."""
     url: str = "http://127.0.0.1:8080"
@@ -121,6 +126,14 @@ def _bind(name: str, value: str) -> str:
     return value
 
 
+def _header(name: str, value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", value) or value.lower() in _NO_USER_HEADERS:
+        raise ConfigurationError(
+            f"{value!r} is no header that names a user.", file=name, remedy="Write for example X-Forwarded-User."
+        )
+    return value
+
+
 def _http_url(name: str, value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
@@ -136,6 +149,7 @@ READERS: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "SICKBAY_MODE": ("mode", _one_of(MODES)),
     "SICKBAY_WEBHOOK_TOKEN_FILE": ("webhook_token_file", _path),
     "SICKBAY_API_TOKEN_FILE": ("api_token_file", _path),
+    "SICKBAY_TRUSTED_USER_HEADER": ("trusted_user_header", _header),
     "SICKBAY_BIND": ("bind", _bind),
     "SICKBAY_URL": ("url", _http_url),
     "SICKBAY_LOG_LEVEL": ("log_level", _one_of(LOG_LEVELS)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from typing import Any, Final
 
 import requests
@@ -30,7 +31,8 @@ class Client:
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to an order, given with the token of SICKBAY_API_TOKEN_FILE. Raises ApiError."""
         token = read_tokens(self._settings.require_api_token_file())[0].decode("ascii", "replace")
-        return self._call("POST", path, body=body, headers={"Authorization": f"Bearer {token}"})
+        headers = {"Authorization": f"Bearer {token}", "X-Sickbay-Actor": _login_name().encode()}
+        return self._call("POST", path, body=body, headers=headers)
 
     def _call(self, method: str, path: str, *, also: int | None = None, **given: Any) -> dict[str, Any]:
         url = f"{self._settings.url}{path}"
@@ -50,3 +52,11 @@ class Client:
         if answer.status_code not in {200, also}:
             raise ApiError(str(told_back.get("detail") or f"{url} answered {answer.status_code}."))
         return told_back
+
+
+def _login_name() -> str:
+    """Who types, as far as this machine knows: for the record, where the token does not name its holder."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's uid without a name
+        return ""

@@ -35,7 +35,7 @@ def command() -> None:
     """Receive alerts; serve the page, the API, health and metrics on SICKBAY_BIND.
 
     Needs SICKBAY_REDIS_URL, SICKBAY_WEBHOOK_TOKEN_FILE and a valid policy (SICKBAY_POLICY); takes orders only with
-    SICKBAY_API_TOKEN_FILE. It talks to Redis alone, never to the cluster.
+    SICKBAY_API_TOKEN_FILE or SICKBAY_TRUSTED_USER_HEADER. It talks to Redis alone, never to the cluster.
     """
     settings = Settings.from_environment()
     settings.require_redis_url()
@@ -60,6 +60,8 @@ def build(settings: Settings, policy: Policy, catalogue: Catalogue) -> Flask:
         catalogue=catalogue,
         webhook_tokens=settings.require_webhook_token_file(),
         api_tokens=settings.api_token_file,
+        user_header=settings.trusted_user_header,
+        https=settings.url.startswith("https://"),
     )
     return create_app(parts)
 

@@ -26,17 +26,21 @@ __all__ = ["Parts", "create_app"]
 
 def create_app(given: Parts) -> Flask:
     """The application. Nothing is read or connected yet: the store may still be starting."""
-    from app.web import actions, api, health, pages, problems, webhook  # noqa: PLC0415 - they need the parts above
+    from app.web import actions, acts, api, entrance, health, identity, pages, problems, sessions, webhook  # noqa: PLC0415 - they need the parts above
 
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = given.body_limit
     app.json.sort_keys = False  # type: ignore[attr-defined]  # the order of docs/reference/http.md is easier to read
     app.extensions["sickbay"] = given
     given.metrics.registry.register(given.fleet)
-    for area in (webhook, api, actions, pages, health):
+    for area in (webhook, api, actions, pages, acts, entrance, health):
         app.register_blueprint(area.blueprint)
     problems.register(app)
     app.jinja_env.undefined = StrictUndefined
+    app.jinja_env.globals.update(
+        looking=identity.looking, form_proof=sessions.form_proof, may_sign_in=lambda: given.api_tokens is not None
+    )
+    app.jinja_env.tests["web_link"] = _is_web_link
     app.after_request(_guarded)
     return app
 
@@ -44,3 +48,8 @@ def create_app(given: Parts) -> Flask:
 def _guarded(response: Response) -> Response:
     response.headers.extend(GUARDS)
     return response
+
+
+def _is_web_link(url: str) -> bool:
+    """Whether an address that somebody else gave may be a link: a ticket system's answer could hold anything."""
+    return url.startswith(("https://", "http://"))

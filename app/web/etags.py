@@ -18,5 +18,6 @@ def answer(html: str) -> Response:
     response = Response(body, mimetype="text/html")
     response.set_etag(hashlib.sha256(_RUNNING.sub(rb"\1", body)).hexdigest()[:32], weak=True)
     response.cache_control.no_cache = True
+    response.cache_control.private = True  # it shows what whoever looks may order
     response.make_conditional(request)
     return response

@@ -56,6 +56,14 @@ class Lane:
     remark: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class LadderRung:
+    """One rung of an operation's ladder, and what became of it so far."""
+
+    name: str
+    chip: Chip
+
+
 LANES: Final[tuple[tuple[str, str, tuple[State, ...]], ...]] = (
     ("you", "Needs you", (State.NEEDS_HUMAN,)),
     ("run", "In progress", (State.RUNNING, State.WAITING)),
@@ -148,6 +156,11 @@ def stages(operation: Operation) -> Iterable[Stage]:
         yield Stage(step, shown, _took(step))
 
 
+def rungs(operation: Operation) -> tuple[LadderRung, ...]:
+    """The ladder, from the mildest rung to the gravest."""
+    return tuple(LadderRung(name, _of_rung(operation, name)) for name in operation.ladder)
+
+
 def upcoming(operation: Operation) -> tuple[str, ...]:
     """The steps still to do, the present one first."""
     return tuple(step.step for step in operation.plan if not step.over)
@@ -170,6 +183,21 @@ def _takes(operation: Operation, order: str, now: datetime) -> bool:
     except OrderRefusedError:
         return False
     return True
+
+
+def _of_rung(operation: Operation, name: str) -> Chip:
+    steps = [step for step in operation.plan if step.rung == name]
+    if operation.current in steps and operation.state in _STOPPED:
+        return _STOPPED[operation.state]
+    if not any(step.attempt for step in steps):
+        return (
+            Chip("todo", "⊘", "passed over")
+            if steps and all(step.over for step in steps)
+            else _STEPS[StepState.PENDING]
+        )
+    if any(step.state is StepState.FAILED for step in steps):
+        return _STEPS[StepState.FAILED]
+    return _STEPS[StepState.DONE if all(step.over for step in steps) else StepState.RUNNING]
 
 
 def _took(step: PlannedStep) -> str:

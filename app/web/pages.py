@@ -1,6 +1,6 @@
-"""The pages: overview, operation, node, card. Rendered whole from the store, and useful without JavaScript.
+"""The pages: overview, operation, node, card, offenders. Rendered whole from the store, and useful without JavaScript.
 
-They take no orders: those need a token, and go over the API or the command line, whose commands the pages name.
+Orders have pages of their own (`app.web.acts`), to which these lead whoever is known.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from flask import Blueprint, Response, current_app, render_template
 
+from app import offending
+from app.domain.offenders import count, is_offender, score
 from app.domain.operations import Operation, State
 from app.domain.policies import Policy
 from app.domain.timeline import counted
@@ -21,6 +23,8 @@ from app.store import NodeSummary
 from app.vitals import read_vitals
 from app.web import etags, lanes, times
 from app.web.api import load_node, load_operation, operations_on
+from app.web.choices import choices
+from app.web.identity import looking
 from app.web.parts import parts
 from app.web.problems import Problem
 
@@ -29,6 +33,7 @@ blueprint = Blueprint("pages", __name__)
 MOST_OPEN: Final = 1_000
 MOST_FINISHED: Final = 100
 LAST_ALERTS: Final = 8
+MOST_OFFENDERS: Final = 200
 NAMED_TILES: Final = 40
 """Up to so many nodes the fleet's tiles have room for names."""
 
@@ -63,6 +68,7 @@ def operation(operation_id: str) -> Response:
         "operation.html",
         row=lanes.row(found),
         operation=found,
+        rungs=lanes.rungs(found),
         upcoming=lanes.upcoming(found),
         timeline=tuple(reversed(here.store.timeline.read(found.id))),
         commands=_commands(found, here.policy, lanes.possible_orders(found, here.now())),
@@ -79,10 +85,33 @@ def node(name: str) -> Response:
 @blueprint.get("/gpus/<card>")
 def gpu(card: str) -> Response:
     """What one card has been through, on whichever node."""
-    rows = parts().store.history.of(card, MOST_FINISHED)
+    here = parts()
+    rows, rules, now = here.store.history.of(card), here.policy.offenders, here.now()
     if not rows:
         raise Problem(404, f"No fault of a card {card[:100]!r} is on record.")
-    return _render("gpu.html", gpu=rows[0].gpu, rows=rows)
+    return _render(
+        "gpu.html",
+        gpu=rows[0].gpu,
+        counted=count(rows, rules, now),
+        score=score(rows, rules, now),
+        rules=rules,
+        offender=is_offender(rows, rules, now),
+        nodes=sorted({row.node for row in rows if row.node}),
+    )
+
+
+@blueprint.get("/offenders")
+def offenders() -> Response:
+    """The cards that fail often, worst first, those below the limit too."""
+    here = parts()
+    cards = offending.cards(here.store, here.policy.offenders, here.now())
+    return _render(
+        "offenders.html",
+        cards=cards[:MOST_OFFENDERS],
+        more=len(cards) - MOST_OFFENDERS,
+        past=sum(card.reason is not None for card in cards),
+        rules=here.policy.offenders,
+    )
 
 
 @blueprint.get("/favicon.ico")
@@ -92,19 +121,22 @@ def favicon() -> Response:
 
 
 def _render(template: str, **values: Any) -> Response:
+    return etags.answer(render_template(template, **page_values(**values)))
+
+
+def page_values(**values: Any) -> dict[str, Any]:
+    """What every page shows beside its own values: signs of life, modes, and what whoever looks may order."""
     here = parts()
     now = here.now()
-    vitals = read_vitals(here.store, here.queues, here.policy, now)
-    html = render_template(
-        template,
-        vitals=vitals,
-        cluster=here.policy.cluster.name,
-        modes=_modes(here.policy),
-        relative=partial(times.relative, now=now),
-        clock=times.clock,
+    return {
+        "vitals": read_vitals(here.store, here.queues, here.policy, now),
+        "cluster": here.policy.cluster.name,
+        "modes": _modes(here.policy),
+        "relative": partial(times.relative, now=now),
+        "clock": times.clock,
+        "choices": partial(choices, now=now) if looking() else None,
         **values,
-    )
-    return etags.answer(html)
+    }
 
 
 def _modes(policy: Policy) -> str:

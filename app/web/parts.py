@@ -28,7 +28,10 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """`webhook_tokens` and `api_tokens` are files, read for each request. `now` is the only clock that views read."""
+    """`webhook_tokens` and `api_tokens` are files, read for each request. `now` is the only clock that views read.
+
+    `user_header` is the header in which a trusted proxy names who asks. `https`: browsers reach the pages by it alone.
+    """
 
     store: Store
     queues: WorkQueues
@@ -36,6 +39,8 @@ class Parts:
     catalogue: Catalogue
     webhook_tokens: Path
     api_tokens: Path | None = None
+    user_header: str | None = None
+    https: bool = False
     body_limit: int = BODY_LIMIT
     now: Callable[[], datetime] = utc_now
     metrics: WebMetrics = field(default_factory=WebMetrics)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from app.domain.facts import TicketRef
 from app.domain.faults import Fault, Gpu
 from app.domain.history import HistoryRow
 from app.domain.offenders import Offenders, count, is_offender, score
@@ -41,7 +42,7 @@ def of_operation(operation: Operation, timeline: Sequence[Entry] | None = None) 
         "version": operation.version,
         "plan": [_of_step(step) for step in operation.plan],
         "faults": [_of_fault(fault) for fault in operation.faults],
-        "ticket": None,
+        "ticket": _of_ticket(operation.ticket),
     }
     return shape if timeline is None else {**shape, "timeline": [_of_entry(entry) for entry in timeline]}
 
@@ -141,12 +142,17 @@ def of_gpu(gpu: Gpu | None) -> Shape | None:
 def _of_step(step: PlannedStep) -> Shape:
     return {
         "step": step.step,
+        "rung": step.rung or None,
         "state": step.state,
         "attempt": step.attempt,
         "started_at": when(step.started_at),
         "finished_at": when(step.finished_at),
         "reason": step.reason,
     }
+
+
+def _of_ticket(ticket: TicketRef | None) -> Shape | None:
+    return None if ticket is None else {"system": ticket.system, "key": ticket.key, "url": ticket.url or None}
 
 
 def _of_fault(fault: Fault) -> Shape:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import ConfigurationError
-from app.secret_files import MAX_BYTES, matches, read_tokens
+from app.secret_files import MAX_BYTES, Token, holder, matches, read_named_tokens, read_tokens
 
 
 def test_both_tokens_of_a_rotation_open_the_door(tmp_path: Path) -> None:
@@ -58,3 +58,26 @@ def test_a_file_that_is_no_token_file_is_refused_without_being_shown(tmp_path: P
         read_tokens(file)
 
     assert "xx" not in str(caught.value)
+
+
+def test_a_token_may_stand_behind_its_holders_name(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_bytes("plain\nana  anas-token\nZoë\tzoes-token\n".encode())
+
+    tokens = read_named_tokens(file)
+
+    assert tokens == (Token(b"plain"), Token(b"anas-token", "ana"), Token(b"zoes-token", "Zoë"))
+    assert read_tokens(file) == (b"plain", b"anas-token", b"zoes-token")
+    assert holder(b"anas-token", tokens) == tokens[1]
+    assert holder(b"ana", tokens) is None
+    assert "anas-token" not in repr(tokens)
+
+
+def test_a_line_of_three_words_is_refused_without_being_shown(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_bytes(b"good-token\nana maria hidden-token\n")
+
+    with pytest.raises(ConfigurationError, match="more than two words") as caught:
+        read_named_tokens(file)
+
+    assert "hidden-token" not in str(caught.value)

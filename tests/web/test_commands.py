@@ -31,6 +31,7 @@ def served(web: Web, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     monkeypatch.setenv("SICKBAY_URL", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setenv("SICKBAY_API_TOKEN_FILE", str(web.api_tokens))
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("LOGNAME", "ana")
     yield web
     server.shutdown()
     serving.join()
@@ -71,7 +72,7 @@ def test_an_order_is_given_with_its_reason(served: Web, order: str, told: str) -
 
     assert ended.exit_code == 0
     assert told in ended.output
-    assert served.api(f"operations/{asking}")["timeline"][-1]["actor"] == "api token"
+    assert served.api(f"operations/{asking}")["timeline"][-1]["actor"] == "ana (api token)"
 
 
 @pytest.mark.parametrize("order", ["retry", "skip", "release"])
@@ -149,7 +150,7 @@ def test_an_operations_id_cannot_lead_to_another_order(served: Web) -> None:
 )
 def test_a_resume_says_what_it_lifted(served: Web, paused: bool, tripped: bool, told: str) -> None:
     if paused:
-        assert "Paused by api token since" in _sickbay("pause", "--reason", "a shelf moves").output
+        assert "Paused by ana (api token) since" in _sickbay("pause", "--reason", "a shelf moves").output
     if tripped:
         _trip(served)
 
@@ -174,7 +175,7 @@ def test_status_says_first_what_holds_all(served: Web) -> None:
     lines = _sickbay("status").output.splitlines()
 
     assert lines[0].startswith("The breaker has tripped: 4 nodes in rack r1 fell ill within 1 min")
-    assert lines[1].startswith("Paused by api token since")
+    assert lines[1].startswith("Paused by ana (api token) since")
 
 
 def _trip(web: Web) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import signal
@@ -133,8 +134,8 @@ def test_status_and_orders_reach_it(running: Running, environment: dict[str, str
     assert "No open operations." in status.stdout
     assert "workers: No worker was alive within 1 min" in status.stdout
     assert json.loads(sickbay("status", "--json").stdout) == {"operations": [], "next": None}
-    assert "Paused by api token since" in sickbay("pause", "--reason", "a shelf").stdout
-    assert sickbay("resume", answers="done\n").stdout.endswith("Sickbay goes on.\n")
+    assert f"Paused by {getpass.getuser()} (api token) since" in sickbay("pause", "--reason", "a shelf").stdout
+    assert sickbay("resume", answers="done\n").stdout.endswith("Sickbay goes on: the pause is lifted.\n")
     refused = sickbay("approve", "op-nix", "--reason", "x")
     assert (refused.returncode, "No operation 'op-nix'" in refused.stderr) == (3, True)
 

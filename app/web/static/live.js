@@ -6,6 +6,7 @@ const FAST = 2000, SLOW = 10000, HIDDEN = 60000; // milliseconds between two loo
 const BUSY = 60000; // how long after a change, or after coming back to the tab, looks are fast
 const live = document.getElementById("live");
 const spoken = document.getElementById("spoken");
+const still = document.querySelector("main[data-still]") !== null; // a form is being filled: nothing is swapped
 let etag = null, changed = Date.now(), seen = Date.now(), timer = 0;
 let skew = 0; // milliseconds by which the server's clock is ahead of this one
 
@@ -87,7 +88,7 @@ document.addEventListener("click", async (event) => {
   }
   setTimeout(() => { button.textContent = "copy"; }, 1500);
 });
-document.addEventListener("visibilitychange", () => { if (!document.hidden) { changed = Date.now(); look(); } });
+document.addEventListener("visibilitychange", () => { if (!document.hidden && !still) { changed = Date.now(); look(); } });
 document.documentElement.classList.add("scripted");
 setInterval(tick, 1000);
-look();
+if (still) live.textContent = "This page stands still."; else look();

@@ -1,0 +1,87 @@
+"""Who asks: named by a trusted proxy's header, by a session of the pages, or by a token of the API. None of it: nobody.
+
+What somebody may do is not decided here: whoever is known may give every order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from flask import g, request
+
+from app.domain.timeline import SICKBAY
+from app.errors import ConfigurationError
+from app.secret_files import LONGEST_NAME, Token
+from app.web import sessions
+from app.web.parts import parts
+
+API_ACTOR: Final = "api token"
+"""The actor where a token without a name was presented, and nobody said who."""
+CLAIMED: Final = "X-Sickbay-Actor"
+"""The header in which the holder of a token without a name says who they are; recorded as what they said, no more."""
+NOT_PEOPLE: Final = frozenset({SICKBAY, "alert"})
+"""Actors of the timeline that no person may pass for."""
+
+
+class By(StrEnum):
+    """What vouches for a person."""
+
+    PROXY = "proxy"
+    SESSION = "session"
+    TOKEN = "token"  # noqa: S105 - not one
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody, by the name that stands in the timeline."""
+
+    name: str
+    by: By
+
+
+def looking() -> Person | None:
+    """Who looks at a page. A token file that cannot be read makes everybody a stranger."""
+    if "person" not in g:
+        g.person = of_proxy() or _of_session()
+    found: Person | None = g.person
+    return found
+
+
+def of_proxy() -> Person | None:
+    """Whom the trusted proxy names. Two values are the sign of one that adds to the header instead of setting it."""
+    header = parts().user_header
+    given = "" if header is None else request.headers.get(header, "")
+    name = "" if "," in given else _readable(given)
+    return Person(_as_person(name), By.PROXY) if name else None
+
+
+def of_token(token: Token, claimed: str | None = None) -> Person:
+    """The holder of a token: by the file's name for it; else what they said, marked as such."""
+    if token.name:
+        return Person(_as_person(_readable(token.name)), By.TOKEN)
+    said = _cleaned(claimed) if claimed is not None else _readable(request.headers.get(CLAIMED, ""))
+    return Person(f"{said} ({API_ACTOR})" if said else API_ACTOR, By.TOKEN)
+
+
+def _of_session() -> Person | None:
+    try:
+        name = sessions.read()
+    except ConfigurationError:
+        return None
+    return None if name is None else Person(name, By.SESSION)
+
+
+def _readable(given: str) -> str:
+    # WSGI hands header bytes over as latin-1; people's names come as UTF-8.
+    return _cleaned(given.encode("latin-1", "replace").decode("utf-8", "replace"))
+
+
+def _cleaned(name: str) -> str:
+    told = "".join(sign if sign.isprintable() else " " for sign in name)
+    return " ".join(told.split())[:LONGEST_NAME]
+
+
+def _as_person(name: str) -> str:
+    return f"{name} (a person)" if name.casefold() in NOT_PEOPLE else name
