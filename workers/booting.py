@@ -6,7 +6,7 @@ The boot id is stored before the request is sent; neither the request's answer n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from app.domain.alerts import read_time
@@ -20,6 +20,10 @@ from app.domain.policies import Policy
 from app.domain.timeline import counted, spell
 from workers.ports import Ports
 from workers.step import current, node_job_name
+
+
+LOOK_AGAIN = timedelta(minutes=2)
+"""The watch tells of a new boot id and of Ready at once; this is for when it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class Booting:
         missing = back if node.ready else "it is not Ready yet"
         if _overdue(operation, node, policy, now):
             return Failed(f"{node.name} has booted, but {missing} after {took}.")
-        return Wait(f"{node.name} has booted: {missing}.")
+        return Wait(f"{node.name} has booted: {missing}.", after=min(LOOK_AGAIN, _left(operation, node, policy, now)))
 
     def _not_yet(self, operation: Operation, facts: Boot, policy: Policy, now: datetime) -> Act | Outcome:
         step, node, job = current(operation), facts.node, facts.job
@@ -96,7 +100,9 @@ class Booting:
             limit = policy.rules_for(node.labels).deadlines.reboot
             return Failed(f"{node.name} shows no new boot id {spell(limit)} after the {self.name} was asked for.")
         seen = {"seen": job.uid} if job is not None else {}
-        return Wait(f"Waits for {node.name} to boot.", memo=seen)
+        return Wait(
+            f"Waits for {node.name} to boot.", after=min(LOOK_AGAIN, _left(operation, node, policy, now)), memo=seen
+        )
 
     def refusal(self, facts: Boot) -> str | None:  # noqa: ARG002 - for those whose request can be refused
         """The sentence by which the request was refused, None when it may have been taken."""
@@ -104,7 +110,11 @@ class Booting:
 
 
 def _overdue(operation: Operation, node: NodeView, policy: Policy, now: datetime) -> bool:
+    return _left(operation, node, policy, now) <= timedelta(0)
+
+
+def _left(operation: Operation, node: NodeView, policy: Policy, now: datetime) -> timedelta:
     # Counted from the request: the step may have waited long for a boot id, a worker or the end of a pause before it.
     step = current(operation)
-    since = read_time(step.memo.get("asked_at")) or step.started_at
-    return since is not None and now >= since + policy.rules_for(node.labels).deadlines.reboot
+    since = read_time(step.memo.get("asked_at")) or step.started_at or now
+    return since + policy.rules_for(node.labels).deadlines.reboot - now

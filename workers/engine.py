@@ -148,7 +148,7 @@ class Engine:
         rung = operations.next_rung(operation)
         if rung is None or pool is None:
             return None
-        cards = {fault.gpu.key for fault in operation.faults if fault.gpu and fault.gpu.key}
+        cards = {fault.gpu for fault in operation.faults if fault.gpu and fault.gpu.key}
         since = now - self.policy.attempts.window
         tried = Tried(
             rung=rung,
@@ -162,9 +162,9 @@ class Engine:
         why = passed_over(tried)
         return operations.pass_over(operation, why, now=now) if why else None
 
-    def _offender(self, cards: Iterable[str], now: datetime) -> str | None:
+    def _offender(self, cards: Iterable[Gpu], now: datetime) -> str | None:
         """The sentence by which one of these cards is past the policy's limit."""
-        told = (is_offender(self.store.history.of(card), self.policy.offenders, now) for card in sorted(cards))
+        told = (is_offender(self.store.history.of(card), self.policy.offenders, now) for card in sorted(cards, key=str))
         return next((sentence for sentence in told if sentence), None)
 
     def _hold(self, operation: Operation, node: NodeView, now: datetime) -> Hold | None:

@@ -24,6 +24,10 @@ GRACE = timedelta(minutes=2)
 """How long after its deadline a node job may still be reported active before Sickbay stops believing in its end."""
 
 
+LOOK_AGAIN = timedelta(minutes=2)
+"""The watch tells of a node job's end at once; this is for when it does not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Proven:
     """The judgement of one run, in a sentence, and what it found out besides."""
@@ -83,8 +87,9 @@ class Proof:
             return self._overdue(operation, facts, name, limit, gave_up=now > since + limit + 2 * GRACE)
         if not job.started and job.reason:
             text = f"The {self.noun} of {facts.node.name} has not started: {job.reason.rstrip('.')}."
-            return Wait(text, memo={"seen": name})
-        return Wait(f"The {self.noun} of {facts.node.name} runs, for {spell(limit)} at most.", memo={"seen": name})
+            return Wait(text, after=LOOK_AGAIN, memo={"seen": name})
+        text = f"The {self.noun} of {facts.node.name} runs, for {spell(limit)} at most."
+        return Wait(text, after=LOOK_AGAIN, memo={"seen": name})
 
     def _overdue(self, operation: Operation, run: Run, name: str, limit: timedelta, *, gave_up: bool) -> Act | Outcome:
         """Told to end once; a process that survives that is not waited for twice as long."""

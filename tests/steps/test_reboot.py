@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +11,8 @@ from app.domain.facts import NodeJobView, NodeView
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
 from tests.building import a_case, a_job, a_node, a_policy, an_operation, at, remembering
-from workers.steps.reboot import ARGV, Boot, Reboot
+from workers.booting import Boot
+from workers.steps.reboot import ARGV, Reboot
 
 TO_DO = an_operation(at_step="reboot")
 NAME = "op-1-3-reboot-1"
@@ -57,7 +58,7 @@ def test_a_worker_that_died_before_the_request_sends_the_same_one_again() -> Non
 
 def test_a_request_that_was_seen_is_never_sent_twice() -> None:
     seen = remembering(TO_DO, boot_id="b-111", asked_at=at().isoformat(), seen="uid-1")
-    assert judged(a_node(), operation=seen) == Wait("Waits for gpu-a01 to boot.")
+    assert judged(a_node(), operation=seen) == Wait("Waits for gpu-a01 to boot.", after=timedelta(minutes=2))
     told = judged(a_node(), a_reboot_job())
     assert isinstance(told, Wait)
     assert told.memo == {"seen": f"uid-{NAME}"}

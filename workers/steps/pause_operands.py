@@ -35,7 +35,8 @@ class PauseOperands:
     """Done when the labels carry our value and no operand's pod is left."""
 
     name: ClassVar[str] = "pause-operands"
-    hurts: ClassVar[Hurts] = Hurts.NOTHING
+    hurts: ClassVar[Hurts] = Hurts.RUNNING_WORK
+    """So that a pause or a person's no comes before it, and not between it and the reset that it is for."""
 
     def look(self, operation: Operation, node: NodeView, ports: Ports) -> Holders:
         """Pods of DaemonSets that are named after an operand."""

@@ -45,8 +45,8 @@ class PlannedStep:
 
     @property
     def key(self) -> str:
-        """How an approval names it: a second rung's reboot is another act than the first's."""
-        return f"{self.rung}/{self.step}" if self.rung else self.step
+        """How an approval names it: a rung is allowed as a whole, other steps by their own name."""
+        return self.rung or self.step
 
     @property
     def run(self) -> int:
