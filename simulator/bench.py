@@ -73,6 +73,7 @@ def _house(nodes: int, *, workers: int) -> Iterator[tuple[Cluster, SickbayProces
         clusters.start(nodes=[f"gpu-b{number:03d}" for number in range(1, nodes + 1)], actors=False) as cluster,
         SickbayProcesses(Path(made), store.url, cluster.kubeconfig, POLICY, workers=workers) as sickbay,
     ):
+        sickbay.wait_for_nodes()
         yield cluster, sickbay
 
 
