@@ -6,6 +6,7 @@ Nothing here decides anything; times are counted in minutes from the opening of 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -147,6 +148,11 @@ def remembering(operation: Operation, **memo: str) -> Operation:
 def states(operation: Operation) -> dict[str, str]:
     """Step to state, for a plan in which no step stands twice."""
     return {step.step: step.state.value for step in operation.plan}
+
+
+def named(plan: Iterable[PlannedStep]) -> list[str]:
+    """Each step as `rung/step`, or by its name alone when every repair has it."""
+    return [f"{step.rung}/{step.step}" if step.rung else step.step for step in plan]
 
 
 def a_case(name: str) -> Any:

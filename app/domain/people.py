@@ -52,10 +52,13 @@ def _skip(operation: Operation, actor: str, reason: str, now: datetime) -> Chang
 
 
 def _tried(operation: Operation) -> int | None:
-    """The place of the step it is at, or of the last one that failed."""
-    at = (place for place, step in enumerate(operation.plan) if step.attempt and not step.over)
-    failed = (place for place, step in enumerate(operation.plan) if step.state is StepState.FAILED)
-    return next(at, None) if operation.current else max(failed, default=None)
+    """The place of the step it is at, or of the one that failed last if no later rung was begun since."""
+    if operation.current is not None:
+        return next((place for place, step in enumerate(operation.plan) if step.attempt and not step.over), None)
+    failed = [place for place, step in enumerate(operation.plan) if step.state is StepState.FAILED]
+    last = max(failed, default=len(operation.plan))
+    since = (step for step in operation.plan[last + 1 :] if step.rung and step.step not in repair.UNDOES)
+    return None if not failed or any(step.attempt for step in since) else last
 
 
 def _undone_since(plan: tuple[PlannedStep, ...], place: int) -> int:
@@ -85,10 +88,14 @@ def _reopened(operation: Operation, place: int, *steps: PlannedStep) -> Operatio
     if operation.current is not None:  # it has not failed: what is skipped behind it was so for other reasons
         return replace(operation, plan=(*operation.plan[:place], *steps, *behind))
     release = next((at for at, later in enumerate(behind, 1) if later.step == repair.RELEASE), len(behind))
-    again = tuple(
-        _anew(later) if later.step in repair.UNDOES or not later.attempt else later for later in behind[:release]
-    )
-    return replace(operation, plan=(*operation.plan[:place], *steps, *again, *behind[release:]))
+    reopened = tuple(_anew(later) if _is_due_again(later, operation) else later for later in behind[:release])
+    return replace(operation, plan=(*operation.plan[:place], *steps, *reopened, *behind[release:]))
+
+
+def _is_due_again(step: PlannedStep, operation: Operation) -> bool:
+    if step.step == repair.RELEASE and not operation.ladder:
+        return False  # a fault has joined that software cannot repair: only a person's own order releases the node
+    return step.step in repair.UNDOES or not step.attempt
 
 
 def _cancel(operation: Operation, actor: str, reason: str, now: datetime) -> Changed:

@@ -178,6 +178,7 @@ def test_columns_are_found_by_their_header(text: str, size: BandwidthSize | None
         (HEADER + ROW.replace("  0 ", " N/A ").replace("  0\n", "N/A\n") + END, "inconclusive", "The values of 1 of 1"),
         ("#  Rank  0 Group  0 Pid 1 on a\n" + HEADER + ROW + END, "inconclusive", "One GPU alone has no bus"),
         (HEADER + ROW + END.replace("196.6", "196.6 FAILED"), "fail", "197 GB/s: the test itself found it too slow"),
+        (HEADER + ROW.replace("196.", "91960.") + END, "inconclusive", "91961 GB/s is more than any machine has"),
         (HEADER + ROW + END.replace("196.6", "196.6 OK"), "pass", "Complete and correct, 197 GB/s;"),
     ],
 )

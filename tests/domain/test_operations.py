@@ -32,7 +32,7 @@ from app.domain.operations import (
 from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Wait
 from app.domain.plans.planned import StepState
 from app.domain.policies import Ladder, Then, When
-from tests.building import a_fault, a_gpu, an_operation, at, remembering, rungs, states
+from tests.building import a_fault, a_gpu, an_operation, at, named, remembering, rungs, states
 
 OTHER = a_fault("xid-74", gpu=a_gpu(1, None, "GPU-0101"))
 LATER = a_fault("xid-74", gpu=a_gpu(1, None, "GPU-0101"), at=at(20))
@@ -234,7 +234,7 @@ def test_a_failed_proof_at_the_ladders_end_keeps_the_node_and_never_walks_on() -
 def test_a_failed_rung_leads_to_the_next_with_its_own_proof() -> None:
     failing = an_operation(at_step="diagnose", ladder=("reboot", "power-cycle"))
     going, said = apply(failing, Failed("GPU 3 failed memory."), now=at(30))
-    assert [step.key for step in going.plan if not step.over] == [
+    assert named(step for step in going.plan if not step.over) == [
         "power-cycle/power-cycle",
         "power-cycle/diagnose",
         "power-cycle/benchmark",
@@ -361,7 +361,7 @@ LOST = a_fault("xid-79", gpu=a_gpu(1, None, "GPU-0101"))
 
 
 def keys(operation: Operation, *, ahead: bool = True) -> list[str]:
-    return [step.key for step in operation.plan if not (ahead and step.over)]
+    return named(step for step in operation.plan if not (ahead and step.over))
 
 
 @pytest.mark.parametrize(
@@ -623,3 +623,10 @@ def test_a_release_ends_the_operation_whatever_stands_behind_it() -> None:
 )
 def test_a_node_is_held_from_its_cordon_on_and_a_new_machine_from_its_own(operation: Operation, holds: bool) -> None:
     assert operation.holds_node is holds
+
+
+def test_a_fault_that_joins_after_a_rung_has_failed_brings_no_milder_one() -> None:
+    failed = worked_on(an_operation(LOST, ladder=("reboot", "power-cycle"), at_step="diagnose"), Failed("GPU 1 fails."))
+    operation = joined(join(failed, RESET_48, ladder=rungs("restart-plugin", "ticket"), now=at(31)))
+    going = worked_on(operation, Failed("It did not boot."))
+    assert named(step for step in going.plan if not step.over)[0] == "ticket/open-ticket"

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.operations import Operation, Result, State, apply, finish, pass_over
+from app.domain.operations import Operation, Result, State, apply, finish, join, pass_over
 from app.domain.outcomes import Done, Failed, NeedsHuman, Wait
 from app.domain.people import ORDERS, OrderRefusedError, give
 from app.domain.policies import Then, When
-from tests.building import an_operation, at, remembering, rungs, states
+from tests.building import a_fault, an_operation, at, remembering, rungs, states
 
 
 def ordered(operation: Operation, order: str, reason: str = "I have looked at it") -> Operation:
@@ -204,3 +204,25 @@ def test_a_wait_until_idle_keeps_its_deadline_when_it_is_retried_and_ends_when_i
     assert again is not None
     assert (again.run, again.memo) == (2, {"deadline_s": "86400", "then": "drain"})
     assert ahead(ordered(asked, "skip"))[0] == "cordon"
+
+
+def test_a_retry_releases_nothing_once_a_fault_has_joined_that_software_cannot_repair() -> None:
+    joined = join(reset_failed(), a_fault("xid-64"), ladder=(), now=at(32))
+    assert joined is not None
+    again = ordered(joined[0], "retry")
+    assert ahead(again) == ["pause-operands", "reset", "restore-operands", "diagnose", "benchmark"]
+    while again.current is not None:
+        again, _ = apply(again, Done("It went well."), now=at(50))
+    assert (again.state, again.result) == (State.NEEDS_HUMAN, None)
+
+
+@pytest.mark.parametrize("order", ["retry", "skip"])
+def test_a_failure_that_a_later_rung_came_after_is_over(order: str) -> None:
+    failed, _ = apply(an_operation(ladder=("reset", "reboot"), at_step="reset"), Failed("In use."), now=at(30))
+    joined = join(failed, a_fault("xid-64"), ladder=(), now=at(31))
+    assert joined is not None
+    operation = joined[0]
+    while operation.current is not None:
+        operation, _ = apply(operation, Done("It went well."), now=at(40))
+    with pytest.raises(OrderRefusedError):
+        give(operation, order, actor="ann", reason="x", now=at(41))

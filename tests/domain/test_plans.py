@@ -4,11 +4,7 @@ import pytest
 
 from app.domain.plans import PLANS, repair
 from app.domain.plans.planned import OVER, PlannedStep, StepState
-from tests.building import an_operation, remembering
-
-
-def named(plan: tuple[PlannedStep, ...]) -> list[str]:
-    return [step.key for step in plan]
+from tests.building import an_operation, named, remembering
 
 
 def test_a_repair_drains_first_and_proves_before_it_releases() -> None:
@@ -128,3 +124,9 @@ def test_an_act_that_may_have_been_sent_is_owed_its_undo() -> None:
 def test_rungs_are_ordered_from_the_mildest_to_the_gravest_each_once() -> None:
     assert repair.by_gravity(reversed([*repair.RUNGS, "reset", "ticket"])) == tuple(repair.RUNGS)
     assert tuple(repair.RUNGS) == ("restart-plugin", "reset", "reboot", "power-cycle", "replace", "ticket")
+
+
+def test_a_milder_rung_never_follows_a_graver_one() -> None:
+    plan = PLANS["repair"](("reboot",))
+    assert repair.rung_after(("restart-plugin", "reset", "reboot"), plan) is None
+    assert repair.rung_after(("restart-plugin", "reboot", "ticket"), plan) == "ticket"

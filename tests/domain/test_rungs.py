@@ -133,6 +133,6 @@ def test_a_ticket_is_refused_by_its_pool_alone() -> None:
 def test_the_first_reason_is_the_one_that_is_told() -> None:
     everything = [an_attempt("replace", operation=f"op-{rung}", at=NOW - timedelta(hours=1)) for rung in RUNGS]
     lost = an_operation(a_fault("xid-79", gpu=None))
-    told = {"offender": "GPU 3 is an offender.", "operation": lost}
+    told: dict[str, Any] = {"offender": "GPU 3 is an offender.", "operation": lost}
     assert about_to("reset", *everything, capabilities=(), **told) == "Passes over reset: pool gpu does not have it."
     assert about_to("reset", *everything, **told) == "Passes over reset: a GPU that is off the bus cannot be reset."

@@ -49,9 +49,13 @@ def rung_steps(rung: str, before: tuple[PlannedStep, ...]) -> tuple[PlannedStep,
 
 
 def rung_after(ladder: tuple[str, ...], plan: tuple[PlannedStep, ...]) -> str | None:
-    """The next rung that this plan has not tried, None at the ladder's end. No rung is taken twice."""
-    tried = {step.rung for step in plan}
-    return next((rung for rung in ladder if rung not in tried), None)
+    """The next rung that is graver than all that this plan has tried, None at the ladder's end.
+
+    So no rung is taken twice, and a fault that joins late brings no milder one, whose proof would be too light.
+    """
+    order = list(RUNGS)
+    reached = max((order.index(step.rung) for step in plan if step.rung), default=-1)
+    return next((rung for rung in ladder if order.index(rung) > reached), None)
 
 
 def cut_short(plan: Iterable[PlannedStep]) -> tuple[PlannedStep, ...]:
