@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-_KEEPER = '"$@" </dev/null & echo $!; read -r _; kill -TERM $! 2>/dev/null; wait $!'
+_KEEPER = '"$@" </dev/null & echo $!; read -r _; { kill -TERM $!; wait $!; } 2>/dev/null'
 
 
 class Child:

@@ -15,6 +15,7 @@ POST /simulator/register             {"node"}: its kubelet starts again; a delet
 POST /simulator/alerts/resolve       every Xid alert is over, as far as Alertmanager knows
 POST /simulator/webhook              {"url", "token_file"?}: where alerts go
 POST /simulator/compact              forget the watch history: every earlier watch gets 410
+POST /simulator/tickets/close        {"file"}
 POST /simulator/acts/<name>          what whoever started the cluster has put into `Control.extra_acts`
 
 The machines' power is `simulator.bmc`, below /simulator/bmc/.
@@ -38,6 +39,7 @@ from simulator.state import state_of
 
 if TYPE_CHECKING:
     from simulator.cluster import Cluster
+    from simulator.ticket_desk import TicketDesk
 
 Object = dict[str, Any]
 
@@ -63,14 +65,14 @@ _HEADERS = {"Content-Security-Policy": "default-src 'self'", "Cache-Control": "n
 class Control:
     """Answers the requests of the control API.
 
-    Whoever started the cluster may hand in what lies outside it: `extra_acts` (name → what a POST to it does; the page
-    shows a button for each that needs nothing more), `tickets` (the open ones, for the page) and `sickbay_url`.
+    Whoever started the cluster may hand in what lies outside it: `extra_acts` (name → what a POST to it does, with a
+    button each on the page), the `desk` of the tickets, and `sickbay_url`.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.extra_acts: dict[str, Callable[[Object], object]] = {}
-        self.tickets: Callable[[], list[Object]] = list
+        self.desk: TicketDesk | None = None
         self.sickbay_url = ""
         self._posts: dict[str, Callable[[Object], Object]] = {
             "break": self._break,
@@ -84,6 +86,7 @@ class Control:
             "register": self._register,
             "alerts/resolve": self._resolve,
             "webhook": self._webhook,
+            "tickets/close": self._close_ticket,
             "compact": self._compact,
         }
 
@@ -134,7 +137,7 @@ class Control:
             ],
             "budget_blocked_except": blocked,
             "acts": list(self.extra_acts),
-            "tickets": self.tickets(),
+            "tickets": self.desk.tickets() if self.desk else [],
             "sickbay": self.sickbay_url,
         }
 
@@ -209,6 +212,11 @@ class Control:
 
     def _resolve(self, _given: Object) -> Object:
         return {"resolved": self._cluster.alerting.resolve_all()}
+
+    def _close_ticket(self, given: Object) -> Object:
+        if self.desk is None:
+            raise bad_request("there are no tickets here")
+        return {"done": self.desk.close(str(given.get("file")))}
 
     def _webhook(self, given: Object) -> Object:
         token_file = given.get("token_file")

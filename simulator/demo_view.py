@@ -9,16 +9,19 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from simulator.stage import Stage
+
 Object = dict[str, Any]
 STEP_GLYPHS = {"pending": "·", "running": "▸", "waiting": "▸", "done": "✓", "failed": "✗", "skipped": "-"}
 STEP_STYLES = {"running": "bold cyan", "waiting": "bold cyan", "done": "green", "failed": "yellow"}
-STATE_STYLES = {"needs-human": "bold red", "held": "yellow", "finished": "green"}
+STATE_STYLES = {"needs-human": "bold red", "held": "yellow", "with-vendor": "magenta", "finished": "green"}
 SHOWN_ENTRIES = 14
 
 
-def render(cluster: Object, operation: Object | None, url: str, title: str) -> RenderableType:
+def render(cluster: Object, operation: Object | None, stage: Stage, title: str) -> RenderableType:
     """The whole screen."""
-    head = Text.assemble((title, "bold"), "\nWatch it in a browser: ", (url, "underline cyan"))
+    pages = ("\nWatch it: ", (stage.sickbay, "underline cyan"), "   Break it: ", (stage.control, "underline cyan"))
+    head = Text.assemble((title, "bold"), *pages)
     return Group(head, _nodes(cluster), *([_plan(operation), _timeline(operation)] if operation else []))
 
 
@@ -42,7 +45,8 @@ def _state(node: Object) -> Text:
 def _gpus(node: Object) -> Text:
     cells = Text()
     for gpu in node["gpus"]:
-        cells.append("■ " if gpu["healthy"] else "✗ ", style="green" if gpu["healthy"] else "bold red")
+        ill = gpu["fault"] or not gpu["healthy"] or not gpu["on_bus"]
+        cells.append("✗ " if ill else "■ ", style="bold red" if ill else "green")
     return cells
 
 

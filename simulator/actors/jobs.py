@@ -1,6 +1,7 @@
 """The Job controller: a pod for each Job, its failures against backoffLimit, deadlines, and removal after its time.
 
-activeDeadlineSeconds and ttlSecondsAfterFinished are simulated seconds, as every duration in a spec is.
+activeDeadlineSeconds and ttlSecondsAfterFinished are simulated seconds, as every duration in a spec is. A deadline is
+never shorter than `LEAST_S`: at high speeds the threads of this process would miss what machines never do.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from simulator.actors.view import ClusterView, Key, controller_of, key_of, owner
 from simulator.clock import Clock
 
 Object = dict[str, Any]
+LEAST_S = 3.0
 
 
 class Jobs(Party):
@@ -59,7 +61,7 @@ class Jobs(Party):
         active = [pod for pod in self._view.pods_of(uid) if not is_over(pod)]
         status: Object = {"startTime": (job["status"] or {}).get("startTime") or now()}
         deadline = spec.get("activeDeadlineSeconds")
-        left = self._clock.real(deadline) - (time.monotonic() - began) if deadline else None
+        left = max(self._clock.real(deadline), LEAST_S) - (time.monotonic() - began) if deadline else None
         if left is not None and left <= 0:
             self._end_pods(active)
             status |= _end("Failed", "DeadlineExceeded", "Job was active longer than specified deadline")

@@ -12,7 +12,7 @@ from simulator.actors.pod_status import now
 from simulator.actors.view import ClusterView
 from simulator.clock import Clock
 from simulator.hardware import Machine
-from simulator.objects import GPU, GPUS, conditions, control_plane, node, node_info
+from simulator.objects import GPU, conditions, control_plane, node, node_info
 
 Object = dict[str, Any]
 
@@ -126,11 +126,11 @@ class Nodes(Party):
             offered = str(machine.allocatable())
             if (status.get("allocatable") or {}).get(GPU) != offered:
                 change["allocatable"] = {GPU: offered}
-            # The device manager remembers what was registered before the driver went away, until the next boot.
-            on_bus = str(sum(card.on_bus for card in machine.gpus)) if machine.boots > 1 else str(GPUS)
-            if (status.get("capacity") or {}).get(GPU) != on_bus:
-                change["capacity"] = {GPU: on_bus}
-            self._relabel(name, known, on_bus)
+            # A GPU that falls off the bus is unhealthy to the plugin, and still counted until the next boot.
+            counted = str(sum(card.known for card in machine.gpus))
+            if (status.get("capacity") or {}).get(GPU) != counted:
+                change["capacity"] = {GPU: counted}
+            self._relabel(name, known, counted)
         if change:
             self._api.patch("nodes", "", name, {"status": change}, status=True)
 

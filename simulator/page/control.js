@@ -133,7 +133,7 @@ function more() {
       state.tickets.map((one) => [
         of("p", of("span.chip." + (one.state === "open" ? "warn" : "good"), one.state), ` ${one.title}`),
         one.state === "open" && button(`ticket-${one.file}`, "close this ticket", () =>
-          post("acts/close-ticket", { file: one.file }, (said) => String(said.done)))])),
+          post("tickets/close", { file: one.file }, (said) => String(said.done)))])),
   ];
 }
 

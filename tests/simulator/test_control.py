@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simulator.breakages import BREAKAGES
+from simulator.ticket_desk import TicketDesk
 from tests.simulator.conftest import Kubernetes, eventually
 
 
@@ -74,13 +76,23 @@ def test_a_burst_has_its_tails_on_other_gpus_and_says_what_to_do(well: Kubernete
 def test_what_is_handed_in_stands_in_the_state_and_can_be_done(moving: Kubernetes) -> None:
     given: list[Any] = []
     moving.cluster.control.extra_acts = {"ring-the-bell": given.append}
-    moving.cluster.control.tickets = lambda: [{"file": "one.md", "title": "a ticket", "state": "open"}]
-    state = get(moving, "state").json()
-    assert (state["acts"], state["tickets"][0]["file"]) == (["ring-the-bell"], "one.md")
+    assert get(moving, "state").json()["acts"] == ["ring-the-bell"]
     assert moving.control("acts/ring-the-bell", loud=True) == {"done": None}
     assert given == [{"loud": True}]
     answer = moving.http.post(f"{moving.cluster.url}/simulator/acts/unknown", json={}, timeout=10)
     assert answer.status_code == 404
+
+
+def test_the_vendor_closes_a_ticket_by_its_state_alone(moving: Kubernetes, tmp_path: Path) -> None:
+    ticket = '---\nstate: open\nkey: "one"\ntitle: "GPU 6 of gpu-a03"\n---\n\nstate: of the art\n'
+    (tmp_path / "one.md").write_text(ticket)
+    moving.cluster.control.desk = TicketDesk(tmp_path)
+    told = {"file": "one.md", "title": "GPU 6 of gpu-a03", "state": "open"}
+    assert get(moving, "state").json()["tickets"] == [told]
+    moving.control("tickets/close", file="../../one.md")
+    assert get(moving, "state").json()["tickets"] == [told | {"state": "closed"}]
+    assert (tmp_path / "one.md").read_text() == ticket.replace("state: open", "state: closed")
+    assert moving.control("tickets/close", file="two.md") == {"done": "There is no ticket two.md."}
 
 
 def test_the_state_shows_who_uses_which_gpu_and_what_is_paused(moving: Kubernetes) -> None:

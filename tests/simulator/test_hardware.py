@@ -144,7 +144,9 @@ def test_without_a_driver_no_tool_answers(node: Machine) -> None:
 
 @pytest.mark.parametrize("cure", ["reset", "reboot", "power", "swap"])
 @pytest.mark.parametrize("until", ["", "reset", "reboot", "power", "swap"])
-def test_a_fault_lasts_until_a_cure_that_is_grave_enough(node: Machine, cure: Cure, until: Cure | Literal[""]) -> None:
+def test_a_behaviour_lasts_until_a_cure_that_is_grave_enough(
+    node: Machine, cure: Cure, until: Cure | Literal[""]
+) -> None:
     node.behaviours = Behaviours(diagnosis="fail", gpu=2, until=until)
     node.raise_xid(2, 119)
     acts: dict[str, Callable[[], object]] = {
@@ -154,11 +156,26 @@ def test_a_fault_lasts_until_a_cure_that_is_grave_enough(node: Machine, cure: Cu
         "swap": lambda: node.swap(2),
     }
     acts[cure]()
-    order = ["", "reset", "reboot", "power", "swap"]
-    assert (node.gpus[2].fault == 0) is (order.index(cure) >= order.index(until))
+    assert (node.gpus[2].fault, node.gpus[2].recovery_action) == (0, "None")
     # What has no end of its own stays as it was set, but for a card that is no longer there.
-    cured = cure == "swap" or bool(until and order.index(cure) >= order.index(until))
-    assert (node.behaviours.diagnosis == "pass") is cured
+    order = ["reset", "reboot", "power", "swap"]
+    cured = cure == "swap" or (until and order.index(cure) >= order.index(until))
+    assert (diagnose(node)[1] == 0) is bool(cured)
+
+
+def test_a_reset_of_another_card_ends_no_behaviour(node: Machine) -> None:
+    node.behaviours = Behaviours(diagnosis="fail", gpu=2, until="reset")
+    node.reset([node.gpus[3]])
+    assert node.behaviours.diagnosis == "fail"
+
+
+def test_a_gpu_that_is_missing_until_it_is_swapped_is_missing_after_every_boot(node: Machine) -> None:
+    node.behaviours = Behaviours(reboot="gpu-missing", gpu=2, until="swap")
+    for cure in ("reboot", "power"):
+        node.boot(cure)
+        assert len(node.seen()) == 7
+    node.swap(2)
+    assert len(node.seen()) == 8
 
 
 def test_no_boot_helps_a_card_without_a_spare_row(node: Machine) -> None:

@@ -1,0 +1,62 @@
+"""The demo's house: Valkey, the simulated cluster and Sickbay's own processes, put together and made ready.
+
+Web, worker and watch are started as anybody would start them and know nothing of the simulation. Whatever ends the
+house ends them too.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from simulator import cluster as clusters
+from simulator import valkey
+from simulator.bmc import PREFIX
+from simulator.cluster import Cluster
+from simulator.demo_policy import rendered
+from simulator.sickbay_processes import SickbayProcesses
+from simulator.stage import Stage
+from simulator.ticket_desk import TicketDesk
+from simulator.valkey import EmbeddedValkey
+
+WORKER = "worker-1"
+
+
+@contextmanager
+def staged(speed: float, port: int = 0) -> Iterator[Stage]:
+    """The whole house, ready; everything in it ends with the block. `port` is the page's, 0 for a free one."""
+    with (
+        tempfile.TemporaryDirectory(prefix="sickbay-demo-") as made,
+        valkey.start() as store,
+        clusters.start(speed=speed) as cluster,
+    ):
+        directory = Path(made)
+        tickets = directory / "tickets"
+        tickets.mkdir()
+        policy = directory / "policy.yaml"
+        bmc = f"{cluster.url}{PREFIX.rstrip('/')}"
+        policy.write_text(rendered(speed, tickets=tickets, bmc=bmc, bmc_secret_file=cluster.bmc.secret_file))
+        with SickbayProcesses(directory, store.url, cluster.kubeconfig, policy, port) as sickbay:
+            cluster.alerting.send_to(sickbay.webhook_url, sickbay.webhook_token_file)
+            _hand_in(cluster, sickbay, store, TicketDesk(tickets))
+            yield Stage(cluster.url, sickbay.url)
+
+
+def _hand_in(cluster: Cluster, sickbay: SickbayProcesses, store: EmbeddedValkey, desk: TicketDesk) -> None:
+    """What the control page can do to the rest of the house."""
+
+    def kill_worker(_given: object) -> str:
+        sickbay.children[WORKER].kill()
+        sickbay.start_one(WORKER)
+        return "The worker was killed (SIGKILL) and another one started, as a Deployment would."
+
+    def restart_valkey(_given: object) -> str:
+        store.kill()
+        store.restart()
+        return "Valkey was killed and started again on what it had written."
+
+    cluster.control.extra_acts = {"kill-worker": kill_worker, "restart-valkey": restart_valkey}
+    cluster.control.desk = desk
+    cluster.control.sickbay_url = sickbay.url
