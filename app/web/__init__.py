@@ -26,7 +26,7 @@ __all__ = ["Parts", "create_app"]
 
 def create_app(given: Parts) -> Flask:
     """The application. Nothing is read or connected yet: the store may still be starting."""
-    from app.web import actions, acts, api, entrance, health, identity, pages, problems, sessions, webhook  # noqa: PLC0415 - they need the parts above
+    from app.web import actions, acts, api, entrance, health, identity, lanes, pages, problems, sessions, webhook  # noqa: PLC0415 - they need the parts above
 
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = given.body_limit
@@ -38,7 +38,10 @@ def create_app(given: Parts) -> Flask:
     problems.register(app)
     app.jinja_env.undefined = StrictUndefined
     app.jinja_env.globals.update(
-        looking=identity.looking, form_proof=sessions.form_proof, may_sign_in=lambda: given.api_tokens is not None
+        brief=lanes.brief,
+        looking=identity.looking,
+        form_proof=sessions.form_proof,
+        may_sign_in=lambda: given.api_tokens is not None,
     )
     app.jinja_env.tests["web_link"] = _is_web_link
     app.after_request(_guarded)

@@ -43,6 +43,9 @@ QUESTIONS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """What a step may ask beside its own act: how the button names it, and what an approval lets happen."""
 
+RUNG_STEPS: Final[Mapping[str, str]] = {"ticket": "open-ticket"}
+"""The step that says what a rung does, where it has another name."""
+
 PROOFS: Final = frozenset({"diagnose", "benchmark", "recovery-check"})
 GRAVE: Final = frozenset({"power-cycle", "replace"})
 OFFERED: Final = ("approve", "retry", "skip", "release", "cancel")
@@ -115,12 +118,14 @@ def tried(operation: Operation) -> PlannedStep | None:
 
 def _approval(operation: Operation) -> Choice:
     asks, node = operation.asks, operation.node.name
-    step = asks.rpartition("/")[2]
-    if asks in QUESTIONS:
-        named, effect = QUESTIONS[asks]
-        return Choice(order="approve", label=f"Approve {named}", effect=effect.format(node=node), about=asks)
-    return Choice(order="approve", label=f"Approve {step}", effect=_does(step, node), about=asks, typed=step in GRAVE)
+    named, told = QUESTIONS.get(asks, (asks, ""))
+    effect = told.format(node=node) or _does(asks, node)
+    steps = [step.step for step in operation.plan if step.rung == asks and not step.over]
+    if len(steps) > 1:
+        effect = f"{effect} This allows the whole rung: {', '.join(steps)}."
+    return Choice(order="approve", label=f"Approve {named}", effect=effect, about=asks, typed=asks in GRAVE)
 
 
 def _does(step: str, node: str) -> str:
-    return STEPS.get(step, f"{step.capitalize()} of {{node}}.").format(node=node)
+    told = STEPS.get(RUNG_STEPS.get(step, step), f"{step.capitalize()} of {{node}}.")
+    return told.format(node=node)

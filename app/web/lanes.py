@@ -156,6 +156,20 @@ def stages(operation: Operation) -> Iterable[Stage]:
         yield Stage(step, shown, _took(step))
 
 
+def brief(row: Row) -> tuple[tuple[str, Chip], ...]:
+    """The plan in one line: a rung that is over and did not help is one name, whatever it was made of."""
+    plan = [stage.step for stage in row.stages]
+    latest = next((step.rung for step in reversed(plan) if step.rung), "")
+    told: dict[tuple[str, str], Chip] = {}
+    for stage in row.stages:
+        step = stage.step
+        if step.rung and step.rung != latest:
+            told.setdefault((step.rung, step.rung), _of_rung(row.operation, step.rung))
+        elif step.state is not StepState.SKIPPED:
+            told[step.rung, step.step] = stage.chip
+    return tuple((name, shown) for (_, name), shown in told.items())
+
+
 def rungs(operation: Operation) -> tuple[LadderRung, ...]:
     """The ladder, from the mildest rung to the gravest."""
     return tuple(LadderRung(name, _of_rung(operation, name)) for name in operation.ladder)

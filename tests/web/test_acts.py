@@ -25,7 +25,7 @@ LADDER = (Rung(rung="reset"), Rung(rung="reboot"), Rung(rung="ticket"))
 DONE: dict[str, Any] = {"state": StepState.DONE, "attempt": 1, "started_at": NOON, "finished_at": NOON}
 
 
-def _at(step: str, state: StepState = StepState.PENDING, **other: Any) -> Operation:
+def repair_at(step: str, state: StepState = StepState.PENDING, **other: Any) -> Operation:
     """An operation at this step of its first rung, all before it done."""
     fault = Fault(
         code="xid-95",
@@ -43,14 +43,14 @@ def _at(step: str, state: StepState = StepState.PENDING, **other: Any) -> Operat
     return replace(made, plan=plan, reason="Because.", **other)
 
 
-def _put(web: Web, operation: Operation) -> str:
+def put(web: Web, operation: Operation) -> str:
     change = Change(operation=operation, expected_version=0, now=web.clock.now)
     assert isinstance(web.store.operations.commit(change), Committed)
     return f"/operations/{operation.id}"
 
 
-def _asking(asks: str = "reset/reset") -> Operation:
-    return replace(_at("reset"), state=State.NEEDS_HUMAN, asks=asks)
+def _asking(asks: str = "reset") -> Operation:
+    return replace(repair_at("reset"), state=State.NEEDS_HUMAN, asks=asks)
 
 
 def _stored(web: Web) -> Operation:
@@ -66,7 +66,7 @@ def signed_in(web: Web) -> Web:
 
 
 def test_whoever_is_known_finds_buttons_and_a_stranger_finds_commands(web: Web) -> None:
-    page = _put(web, _asking())
+    page = put(web, _asking())
 
     stranger = web.client.get(page).text
     assert 'class="button' not in stranger
@@ -82,7 +82,7 @@ def test_whoever_is_known_finds_buttons_and_a_stranger_finds_commands(web: Web) 
 
 
 def test_an_approval_says_what_follows_and_to_which_node_then_is_stored_under_its_name(signed_in: Web) -> None:
-    page = _put(signed_in, _asking())
+    page = put(signed_in, _asking())
 
     asked = text(signed_in.client.get(f"{page}/approve").text)
     assert "Approve reset on gpu-a01" in asked
@@ -91,14 +91,14 @@ def test_an_approval_says_what_follows_and_to_which_node_then_is_stored_under_it
     answer = send(signed_in.client, f"{page}/approve", reason="the  team\nknows")
 
     assert (answer.status_code, answer.headers["Location"]) == (303, page)
-    assert _stored(signed_in).approvals == ("reset/reset",)
+    assert _stored(signed_in).approvals == ("reset",)
     last = signed_in.api("operations/op-1")["timeline"][-1]
-    assert (last["actor"], last["text"]) == ("ana (api token)", "Approved reset/reset: the team knows.")
+    assert (last["actor"], last["text"]) == ("ana (api token)", "Approved reset: the team knows.")
     assert ("urgent", "workers.jobs.advance", ["op-1"]) in signed_in.jobs()
 
 
 def test_an_order_from_the_overview_leads_back_to_it(signed_in: Web) -> None:
-    page = _put(signed_in, _asking())
+    page = put(signed_in, _asking())
 
     assert send(signed_in.client, f"{page}/approve?from=overview", reason="x").headers["Location"] == "/"
 
@@ -106,18 +106,18 @@ def test_an_order_from_the_overview_leads_back_to_it(signed_in: Web) -> None:
 @pytest.mark.parametrize(
     ("operation", "order", "fields", "after"),
     [
-        (_at("reset", StepState.WAITING), "retry", {}, {"state": State.RUNNING}),
-        (_at("reset", StepState.WAITING), "skip", {}, {"state": State.RUNNING}),
-        (_at("diagnose", StepState.WAITING), "skip", {"node": " gpu-a01 "}, {"state": State.RUNNING}),
-        (_at("diagnose", StepState.WAITING), "cancel", {}, {"state": State.RUNNING}),
-        (_at("cordon"), "cancel", {}, {"state": State.FINISHED}),
-        (_at("diagnose", StepState.WAITING), "release", {"node": "gpu-a01"}, {"state": State.RUNNING}),
+        (repair_at("reset", StepState.WAITING), "retry", {}, {"state": State.RUNNING}),
+        (repair_at("reset", StepState.WAITING), "skip", {}, {"state": State.RUNNING}),
+        (repair_at("diagnose", StepState.WAITING), "skip", {"node": " gpu-a01 "}, {"state": State.RUNNING}),
+        (repair_at("diagnose", StepState.WAITING), "cancel", {}, {"state": State.RUNNING}),
+        (repair_at("cordon"), "cancel", {}, {"state": State.FINISHED}),
+        (repair_at("diagnose", StepState.WAITING), "release", {"node": "gpu-a01"}, {"state": State.RUNNING}),
     ],
 )
 def test_every_order_has_a_page_that_gives_it(
     signed_in: Web, operation: Operation, order: str, fields: dict[str, str], after: dict[str, object]
 ) -> None:
-    page = _put(signed_in, operation)
+    page = put(signed_in, operation)
     expected, _ = give(operation, order, actor="ana (api token)", reason="x", now=signed_in.clock.now)
 
     assert send(signed_in.client, f"{page}/{order}", reason="x", **fields).status_code == 303
@@ -128,17 +128,17 @@ def test_every_order_has_a_page_that_gives_it(
 @pytest.mark.parametrize(
     ("operation", "order"),
     [
-        (_at("diagnose", StepState.WAITING), "release"),
-        (_at("diagnose", StepState.WAITING), "skip"),
-        (_asking("power-cycle/power-cycle"), "approve"),
-        (_asking("replace/replace"), "approve"),
+        (repair_at("diagnose", StepState.WAITING), "release"),
+        (repair_at("diagnose", StepState.WAITING), "skip"),
+        (_asking("power-cycle"), "approve"),
+        (_asking("replace"), "approve"),
     ],
 )
 @pytest.mark.parametrize("typed", ["", "gpu-a02", "GPU-A01"])
 def test_what_nothing_proves_or_undoes_wants_the_nodes_name(
     signed_in: Web, operation: Operation, order: str, typed: str
 ) -> None:
-    page = _put(signed_in, operation)
+    page = put(signed_in, operation)
 
     answer = send(signed_in.client, f"{page}/{order}", reason="sure of it", node=typed)
 
@@ -150,7 +150,7 @@ def test_what_nothing_proves_or_undoes_wants_the_nodes_name(
 
 @pytest.mark.parametrize(("reason", "told"), [("", "Say why"), ("  ", "Say why"), ("x" * 501, "at most 500")])
 def test_an_order_without_a_fit_reason_is_asked_again(signed_in: Web, reason: str, told: str) -> None:
-    page = _put(signed_in, _asking())
+    page = put(signed_in, _asking())
 
     answer = send(signed_in.client, f"{page}/approve", reason=reason)
 
@@ -160,9 +160,9 @@ def test_an_order_without_a_fit_reason_is_asked_again(signed_in: Web, reason: st
 
 
 def test_an_order_for_what_the_operation_is_no_longer_at_counts_for_nothing(signed_in: Web) -> None:
-    page = _put(signed_in, _asking())
+    page = put(signed_in, _asking())
     fields = hidden(signed_in.client.get(f"{page}/approve").text)
-    moved = replace(_stored(signed_in), asks="reboot/reboot", reason="It asks for a reboot now.")
+    moved = replace(_stored(signed_in), asks="reboot", reason="It asks for a reboot now.")
     signed_in.store.operations.commit(Change(operation=moved, expected_version=1, now=NOON))
 
     answer = signed_in.client.post(f"{page}/approve", data={**fields, "reason": "x"})
@@ -175,7 +175,7 @@ def test_an_order_for_what_the_operation_is_no_longer_at_counts_for_nothing(sign
 
 
 def test_a_refused_order_shows_the_domains_sentence(signed_in: Web) -> None:
-    page = _put(signed_in, _at("reset"))
+    page = put(signed_in, repair_at("reset"))
     with pytest.raises(OrderRefusedError) as refused:
         give(_stored(signed_in), "approve", actor="", reason="", now=NOON)
 
@@ -185,7 +185,7 @@ def test_a_refused_order_shows_the_domains_sentence(signed_in: Web) -> None:
 
 
 def test_an_order_given_twice_is_refused_the_second_time(signed_in: Web) -> None:
-    page = _put(signed_in, _asking())
+    page = put(signed_in, _asking())
     fields = {**hidden(signed_in.client.get(f"{page}/approve").text), "reason": "x"}
 
     assert signed_in.client.post(f"{page}/approve", data=fields).status_code == 303
@@ -194,7 +194,7 @@ def test_an_order_given_twice_is_refused_the_second_time(signed_in: Web) -> None
 
 @pytest.mark.parametrize("path", ["/operations/op-1/approve", "/pause", "/resume"])
 def test_a_stranger_orders_nothing(web: Web, path: str) -> None:
-    _put(web, _asking())
+    put(web, _asking())
 
     for answer in (web.client.get(path), web.client.post(path, data={"reason": "x"})):
         assert answer.status_code == 401
@@ -205,8 +205,8 @@ def test_a_stranger_orders_nothing(web: Web, path: str) -> None:
 
 @pytest.mark.parametrize("proof", [None, "", "x", "WyJhbmEiXQ.x"])
 def test_a_form_of_another_site_orders_nothing(signed_in: Web, proof: str | None) -> None:
-    page = _put(signed_in, _asking())
-    fields = {"reason": "x", "about": "reset/reset"} | ({} if proof is None else {"proof": proof})
+    page = put(signed_in, _asking())
+    fields = {"reason": "x", "about": "reset"} | ({} if proof is None else {"proof": proof})
 
     for path in (f"{page}/approve", "/pause", "/sign-out"):
         assert signed_in.client.post(path, data=fields).status_code == 403
@@ -237,7 +237,7 @@ def test_pause_and_resume_have_pages_that_say_what_they_do(signed_in: Web) -> No
     paused = text(signed_in.client.get("/").text)
     assert "Paused by ana (api token) since 2026-09-20 12:00 UTC: a shelf moves." in paused
     assert 'href="/resume"' in signed_in.client.get("/").text
-    _put(signed_in, replace(_at("reset"), state=State.HELD))
+    put(signed_in, replace(repair_at("reset"), state=State.HELD))
 
     asked = text(signed_in.client.get("/resume").text)
     assert "a shelf moves" in asked
@@ -257,14 +257,14 @@ def test_a_large_form_is_refused(signed_in: Web) -> None:
 
 
 def test_a_signed_in_page_keeps_its_etag_all_day(signed_in: Web) -> None:
-    page = _put(signed_in, _asking())
+    page = put(signed_in, _asking())
     for path in (page, "/"):
         etag = signed_in.client.get(path).headers["ETag"]
         assert signed_in.client.get(path, headers={"If-None-Match": etag}).status_code == 304
 
 
 def test_a_page_with_a_form_is_never_swapped_under_the_hands_of_who_fills_it(signed_in: Web) -> None:
-    page = _put(signed_in, _asking())
+    page = put(signed_in, _asking())
 
     for path, still in ((f"{page}/approve", True), ("/pause", True), ("/sign-in", True), ("/", False), (page, False)):
         assert ('<main id="main" data-still>' in signed_in.client.get(path).text) is still
@@ -274,8 +274,9 @@ def test_a_ticket_is_linked_only_if_its_address_is_one_of_the_web(make_web: Call
     for url, linked in (("https://desk.example/HW-482", True), ("javascript:alert(1)", False), ("", False)):
         web = make_web()
         web.store.operations._link._redis.flushall()
-        page = _put(
-            web, replace(_at("reset"), state=State.WITH_VENDOR, ticket=TicketRef(system="x", key="HW-482", url=url))
+        page = put(
+            web,
+            replace(repair_at("reset"), state=State.WITH_VENDOR, ticket=TicketRef(system="x", key="HW-482", url=url)),
         )
         for path in ("/", page):
             html = web.client.get(path).text
@@ -296,7 +297,7 @@ def test_every_step_of_every_plan_has_its_words() -> None:
     assert set(STEPS) == steps
 
 
-@pytest.mark.parametrize("asks", [*QUESTIONS, "drain", "reset/reset", "reboot/reboot"])
+@pytest.mark.parametrize("asks", [*QUESTIONS, "drain", "reset", "reboot"])
 def test_an_approval_names_node_and_effect(asks: str) -> None:
     (approval,) = (one for one in choices(_asking(asks), NOON) if one.order == "approve")
 
@@ -310,7 +311,7 @@ def test_an_approval_names_node_and_effect(asks: str) -> None:
     "step", ["cordon", "drain", "pause-operands", "reset", "restore-operands", "diagnose", "release"]
 )
 def test_only_what_the_domain_would_take_is_offered_and_about_the_same_step(step: str, state: StepState) -> None:
-    operation = _at(step, state)
+    operation = repair_at(step, state)
     offered = {one.order: one for one in choices(operation, NOON)}
 
     for order in ORDERS:
@@ -330,7 +331,7 @@ def test_a_step_that_failed_is_what_a_retry_is_about() -> None:
         PlannedStep(step="drain", **DONE | {"state": StepState.FAILED}),
         PlannedStep(step="release", state=StepState.SKIPPED),
     )
-    operation = replace(_at("reset"), plan=plan, state=State.NEEDS_HUMAN)
+    operation = replace(repair_at("reset"), plan=plan, state=State.NEEDS_HUMAN)
 
     found = tried(operation)
     assert found is not None

@@ -31,6 +31,7 @@ def test_an_operation_has_exactly_the_shape_that_scripts_rely_on(web: Web) -> No
         "plan": [
             {
                 "step": step,
+                "rung": "reboot" if step in {"reboot", "diagnose", "benchmark"} else None,
                 "state": "pending",
                 "attempt": 0,
                 "started_at": None,
