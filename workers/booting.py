@@ -21,7 +21,6 @@ from app.domain.timeline import counted, spell
 from workers.ports import Ports
 from workers.step import current, node_job_name
 
-
 LOOK_AGAIN = timedelta(minutes=2)
 """The watch tells of a new boot id and of Ready at once; this is for when it does not."""
 
@@ -75,7 +74,8 @@ class Booting:
         return Wait(f"{unknown}; waits for it.")
 
     def _ask(self, operation: Operation, node: NodeView, policy: Policy, now: datetime, *, boot_id: str) -> Act:
-        memo = {"boot_id": boot_id, "asked_at": now.isoformat()}
+        # The first request counts: one that is asked again and again, since nobody answers, must end at the deadline.
+        memo = {"boot_id": boot_id, "asked_at": current(operation).memo.get("asked_at") or now.isoformat()}
         return Act((self.request(operation, node, policy),), f"Asks for a {self.name} of {node.name}.", memo)
 
     def _back(self, operation: Operation, node: NodeView, policy: Policy, now: datetime) -> Outcome:
@@ -91,7 +91,7 @@ class Booting:
 
     def _not_yet(self, operation: Operation, facts: Boot, policy: Policy, now: datetime) -> Act | Outcome:
         step, node, job = current(operation), facts.node, facts.job
-        if self.is_lost(operation, facts):
+        if self.is_lost(operation, facts) and not _overdue(operation, node, policy, now):
             return self._ask(operation, node, policy, now, boot_id=step.memo["boot_id"])
         refusal = self.refusal(facts)
         if refusal is not None:

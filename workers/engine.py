@@ -259,7 +259,8 @@ class Engine:
             operation = self._learn(operation, outcome.learned, now)
         changed = operations.apply(operation, outcome, now=now)
         more = not isinstance(outcome, Wait | NeedsHuman)
-        return self._settle(operation, changed, now, claim, more=more)
+        # A rung counts as tried from its first step on, also when that had nothing to act on.
+        return self._settle(operation, changed, now, claim, more=more, attempt=operations.next_rung(operation))
 
     def _settle(
         self,
@@ -269,6 +270,7 @@ class Engine:
         claim: Claim | None = None,
         *,
         more: bool | None = None,
+        attempt: str | None = None,
     ) -> bool:
         """Commits what has become of the operation. True when the next turn may find more to do at once."""
         operation, entries = changed
@@ -278,6 +280,7 @@ class Engine:
             entries=entries,
             held_claim=(claim.owner, claim.fence) if claim else None,
             drop_claim_of=claim.owner if claim else None,
+            attempt=attempt,
             now=now,
         )
         committed = self.store.operations.commit(change)

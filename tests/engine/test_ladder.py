@@ -8,6 +8,7 @@ import pytest
 
 from app.domain.marks import DEPLOY_LABELS
 from app.domain.policies import Mode, When
+from app.errors import TemporaryPortError
 from app.store import Store
 from tests.engine.driving import NODE, Story
 from tests.engine.policies import story_policy
@@ -157,3 +158,22 @@ def test_a_rung_that_did_not_hold_is_not_taken_again_soon(story: Story) -> None:
     assert "did not hold" in " ".join(story.timeline(second))
     assert [job.step for job in story.cluster.node_jobs.started].count("reset") == 1
     assert story.cluster.reboots == {NODE: 1}
+
+
+def test_a_rung_counts_as_tried_also_when_its_first_step_had_nothing_to_do(store: Store) -> None:
+    """Without the GPU Operator's labels there is nothing to pause, and the reset is counted all the same."""
+    story = Story(store)
+    story.open("xid-119", ladder=("reset",))
+    assert story.run().result == "released"
+    cards = {fault.gpu for fault in story.operation().faults if fault.gpu}
+    tried = story.store.attempts.of(NODE, cards, since=story.now - timedelta(days=1))
+    assert {attempt.rung for attempt in tried} == {"reset"}
+
+
+def test_a_power_backend_that_never_answers_ends_at_the_deadline(story: Story) -> None:
+    story.cluster.machine(NODE).reboot = "same-boot"
+    story.cluster.fail_next("cycle", *(TemporaryPortError("The hook was not answered.") for _ in range(500)))
+    story.open(ladder=("power-cycle",))
+    operation = story.run()
+    assert operation.state == "needs-human", story.timeline()
+    assert "shows no new boot id" in operation.reason
