@@ -20,10 +20,22 @@ PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
 
 
+def _chromium() -> str | None:
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without a Chromium one of these tests stands for all of them, and skips: one line says what is missing."""
+    mine = [item for item in items if Path(__file__).parent in item.path.parents]
+    if mine and _chromium() is None:
+        config.hook.pytest_deselected(items=mine[1:])
+        items[:] = [item for item in items if item not in mine[1:]]
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Skips, with what would help, where no Chromium is installed."""
-    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+    path = _chromium()
     if path is None:
         pytest.skip("No Chromium is installed, so the pages were not tried in a browser: apt-get install chromium")
     with sync_playwright() as playwright:
