@@ -18,7 +18,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from app.cases import NodesSeen, Taken
 from app.domain.alerts import read_time
 from app.domain.triage import Decision
-from app.errors import SickbayError
+from app.errors import SickbayError, StoreUnavailable
 from app.web.bodies import Message, NoMessageError, UnfitAlertError, read_message, read_raw
 from app.web.doors import require_webhook_token
 from app.web.parts import Parts, parts
@@ -106,22 +106,35 @@ def _take_all(here: Parts, message: Message) -> list[Taken]:
             taken[place] = intake.refuse(str(error), now)
         else:
             todo.append((_began(alert, now), place, alert))
+    failed: list[SickbayError] = []
     try:
         # What began first opens the operation, and the rest joins it: the order of the list means nothing.
         for _, place, alert in sorted(todo, key=lambda one: one[:2]):
-            taken[place] = intake.take(alert, seen, now)
+            try:
+                taken[place] = intake.take(alert, seen, now)
+            except SickbayError as error:
+                failed.append(error)
+                if _is_of_the_store(error):
+                    break
+                continue
             if taken[place].urgent:
                 here.metrics.delay.observe(max((now - _began(alert, now)).total_seconds(), 0.0))
-    except SickbayError as error:
-        # The rest comes again with the whole message; what is stored already counts as a duplicate then.
-        log.warning("body not stored whole", stored=len(taken), alerts=len(message.alerts), reason=str(error))
-        raise
     finally:
         _enqueue(here, list(taken.values()))
+    if failed:
+        # The whole message comes again; what is stored already counts as a duplicate then.
+        told = {"stored": len(taken), "failed": len(failed), "alerts": len(message.alerts)}
+        log.warning("body not stored whole", **told, reason=str(failed[0]))
+        raise failed[0]
     if message.truncated:
         here.metrics.truncated.inc(message.truncated)
         log.warning("alerts left out by Alertmanager", truncated=message.truncated, alerts=len(message.alerts))
     return [taken[place] for place in range(len(message.alerts))]
+
+
+def _is_of_the_store(error: SickbayError) -> bool:
+    """Whether Redis itself failed, which each further alert would wait for; else it is about this alert's operation."""
+    return isinstance(error, StoreUnavailable) and error.__cause__ is not None
 
 
 def _enqueue(here: Parts, taken: Sequence[Taken]) -> None:

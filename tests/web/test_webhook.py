@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from redis import Redis
+from structlog.testing import capture_logs
 
+from app.store.keys import KEYS
 from tests.web.conftest import API_TOKEN, TOKEN, Web, alert, body, decisions, gpu_node
 
 
@@ -182,6 +185,53 @@ def test_bytes_that_are_no_text_spoil_one_alert_alone(web: Web) -> None:
     answer = web.post(b'{"version": "4", "alerts": [' + bad + b"," + good + b"]}")
 
     assert decisions(answer) == ["refuse", "repair"]
+
+
+def _redis(web: Web) -> Redis:
+    return web.store._link._redis
+
+
+@pytest.mark.parametrize("document", ['{"v": 999}', '{"v": 1}', "no document"])
+def test_an_operation_that_cannot_be_read_keeps_no_other_alert_out(web: Web, document: str) -> None:
+    web.know(gpu_node("gpu-a01"), gpu_node("gpu-a02"))
+    stuck = web.post(body(alert())).json["alerts"][0]["operation"]
+    kept = str(_redis(web).hget(KEYS["operation"] + stuck, "document"))
+    _redis(web).hset(KEYS["operation"] + stuck, "document", document)
+    message = body(alert(gpu="4", startsAt="2026-09-20T11:00:00Z"), alert(node="gpu-a02"))
+
+    first = web.post(message)
+
+    assert first.status_code == 503
+    (behind,) = web.api("operations")["operations"]
+    assert behind["node"]["name"] == "gpu-a02"
+    assert web.jobs()[-1] == ("urgent", "workers.jobs.advance", [behind["id"]])
+    _redis(web).hset(KEYS["operation"] + stuck, "document", kept)
+    assert decisions(web.post(message)) == ["repair", "duplicate"]
+
+
+def test_an_operation_that_never_keeps_still_keeps_no_other_alert_out(web: Web) -> None:
+    web.know(gpu_node("gpu-a01"), gpu_node("gpu-a02"))
+    _redis(web).hset(KEYS["on_node"], "gpu-a01", "op-gone")
+
+    answer = web.post(body(alert(), alert(node="gpu-a02")))
+
+    assert answer.status_code == 503
+    assert "The operation on gpu-a01 changed 20 times" in answer.json["detail"]
+    assert [one["node"]["name"] for one in web.api("operations")["operations"]] == ["gpu-a02"]
+
+
+def test_a_store_that_takes_nothing_is_not_asked_for_each_alert(web: Web) -> None:
+    web.know(gpu_node("gpu-a01"), gpu_node("gpu-a02"))
+    _redis(web).config_set("maxmemory", 1)
+    try:
+        with capture_logs() as logs:
+            answer = web.post(body(alert(), alert(node="gpu-a02")))
+    finally:
+        _redis(web).config_set("maxmemory", 0)
+
+    assert answer.status_code == 503
+    (told,) = [entry for entry in logs if entry["event"] == "body not stored whole"]
+    assert (told["stored"], told["failed"], told["alerts"]) == (0, 1, 2)
 
 
 def test_a_body_beyond_the_limit_is_refused_and_one_at_the_limit_taken(make_web: Callable[..., Web]) -> None:
