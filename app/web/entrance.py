@@ -12,7 +12,7 @@ from app.secret_files import LONGEST_NAME, holder, read_named_tokens
 from app.web import sessions
 from app.web.actions import BODY_LIMIT
 from app.web.doors import require_own_form, unstored
-from app.web.identity import looking, of_token
+from app.web.identity import looking, name_in, of_token
 from app.web.pages import page_values
 from app.web.parts import parts
 from app.web.problems import Problem
@@ -39,19 +39,19 @@ def sign_in() -> tuple[str, int] | Redirect:
     if token is None:
         log.warning("sign-in refused", remote=request.remote_addr)
         return _form("This token is not one of those accepted here.", 401)
-    name = request.form.get("name", "").strip()
+    name = name_in(request.form.get("name", ""))
     if not (token.name or name):
         return _form("Say who you are: this token does not.", 400)
-    person = of_token(token, name)
-    log.info("signed in", actor=person.name)
+    log.info("signed in", actor=of_token(token, name).name)
     answer = redirect(_onward(), 303)
-    sessions.begin(answer, person.name, token)
+    sessions.begin(answer, token, name)
     return answer
 
 
 @blueprint.post("/sign-out")
 def sign_out() -> Redirect:
     """End the session."""
+    request.max_content_length = BODY_LIMIT
     person = looking()
     require_own_form(person.name if person else STRANGER)
     answer = redirect(url_for("pages.overview"), 303)

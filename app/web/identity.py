@@ -61,26 +61,31 @@ def of_token(token: Token, claimed: str | None = None) -> Person:
     """The holder of a token: by the file's name for it; else what they said, marked as such."""
     if token.name:
         return Person(_as_person(_readable(token.name)), By.TOKEN)
-    said = _cleaned(claimed) if claimed is not None else _readable(request.headers.get(CLAIMED, ""))
+    said = name_in(claimed) if claimed is not None else _readable(request.headers.get(CLAIMED, ""))
     return Person(f"{said} ({API_ACTOR})" if said else API_ACTOR, By.TOKEN)
+
+
+def name_in(given: str) -> str:
+    """The name of a person in what somebody gave as one; empty when nothing of it can be read."""
+    return one_line(given)[:LONGEST_NAME]
+
+
+def one_line(told: str) -> str:
+    """What a person wrote, fit for a page, a log and a terminal: control and direction signs are white space."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in told).split())
 
 
 def _of_session() -> Person | None:
     try:
-        name = sessions.read()
+        session = sessions.read()
     except ConfigurationError:
         return None
-    return None if name is None else Person(name, By.SESSION)
+    return None if session is None else Person(of_token(*session).name, By.SESSION)
 
 
 def _readable(given: str) -> str:
     # WSGI hands header bytes over as latin-1; people's names come as UTF-8.
-    return _cleaned(given.encode("latin-1", "replace").decode("utf-8", "replace"))
-
-
-def _cleaned(name: str) -> str:
-    told = "".join(sign if sign.isprintable() else " " for sign in name)
-    return " ".join(told.split())[:LONGEST_NAME]
+    return name_in(given.encode("latin-1", "replace").decode("utf-8", "replace"))
 
 
 def _as_person(name: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from app.secret_files import Token
+from app.web import sessions
 from tests.web.browsing import hidden, send, sign_in, text
 from tests.web.conftest import API_TOKEN, Web
 
@@ -125,6 +127,7 @@ def test_a_token_with_a_name_needs_no_other(web: Web) -> None:
         ("ana", "wrong", 401, "This token is not one of those accepted here."),
         ("ana", "webhook-token-one", 401, "This token is not one of those accepted here."),
         (" ", API_TOKEN, 400, "Say who you are: this token does not."),
+        ("\x1b\u202e", API_TOKEN, 400, "Say who you are: this token does not."),
     ],
 )
 def test_who_has_no_token_or_no_name_is_not_let_in(web: Web, name: str, token: str, status: int, told: str) -> None:
@@ -171,6 +174,53 @@ def test_a_forged_or_altered_cookie_is_nobody(web: Web) -> None:
     for forged in ("", "x", f"{name}x{dot}{seal}", f"{name}{dot}{seal[:-2]}", f"{name}.", hidden_proof(web)):
         web.client.set_cookie("sickbay_session", forged)
         assert "Read-only" in web.client.get("/").text, forged
+
+
+def test_who_holds_a_token_is_read_from_the_file_and_not_from_the_cookie(web: Web) -> None:
+    # Whoever holds a token can sign with it what they like; here a file in which it is bob's does that for ana.
+    web.api_tokens.write_text(f"bob {API_TOKEN}\n")
+    sign_in(web.client, name="eve")
+    for lines, name in (
+        (f"ana {API_TOKEN}\nbob bobs-token\n", "ana"),
+        (f"bob bobs-token\n{API_TOKEN}\n", "eve (api token)"),
+    ):
+        web.api_tokens.write_text(lines)
+        assert f"Signed in as {name} ." in text(web.client.get("/").text)
+
+
+@pytest.mark.parametrize("payload", [["bob"], ["of bobs-token", ""], ["of bobs-token", "bob"], ["", "bob"]])
+def test_ana_cannot_sign_a_session_of_bob(web: Web, payload: list[str]) -> None:
+    web.api_tokens.write_text(f"ana {API_TOKEN}\nbob bobs-token\n")
+    marked = [sessions._mark(Token(b"bobs-token")) if word.startswith("of ") else word for word in payload]
+    until = int((web.clock.now + timedelta(hours=1)).timestamp())
+
+    forged = sessions._signer([API_TOKEN.encode()], "session").dumps([*marked, until])
+
+    web.client.set_cookie("sickbay_session", str(forged))
+    assert "Read-only" in web.client.get("/").text
+
+
+def test_no_session_outlasts_its_longest_life_whatever_its_cookie_says(web: Web) -> None:
+    begun = web.clock.now
+    web.clock.forward(timedelta(days=3650))
+    sign_in(web.client)
+
+    web.clock.now = begun
+
+    assert "Read-only" in web.client.get("/").text
+
+
+def test_a_session_is_read_by_a_replica_whose_clock_is_a_little_behind(web: Web) -> None:
+    sign_in(web.client)
+    web.clock.forward(-timedelta(seconds=30))
+
+    assert "Signed in as" in web.client.get("/").text
+
+
+def test_signing_out_reads_no_more_than_a_form(web: Web) -> None:
+    sign_in(web.client)
+
+    assert web.client.post("/sign-out", data={"proof": "x" * 20_000}).status_code == 413
 
 
 def hidden_proof(web: Web) -> str:
