@@ -12,6 +12,7 @@ from app.domain.people import OrderRefusedError, give
 from app.errors import StoreUnavailable
 from app.store import Change, Committed
 from app.web.api import load_operation
+from app.web.identity import one_line
 from app.web.parts import parts
 from app.web.problems import Problem
 
@@ -56,9 +57,9 @@ def order_of(
 
 
 def fit_reason(given: object, missing: str) -> str:
-    """The reason in one line. Raises Problem with `missing` when there is none."""
-    if not isinstance(given, str) or not given.strip():
+    """The reason in one readable line. Raises Problem with `missing` when there is none."""
+    if not isinstance(given, str) or not (told := one_line(given)):
         raise Problem(400, missing, pointer="/reason")
     if len(given) > LONGEST_REASON:
         raise Problem(400, f"A reason has at most {LONGEST_REASON} characters.", pointer="/reason")
-    return " ".join(given.split())
+    return told

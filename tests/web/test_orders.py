@@ -40,6 +40,12 @@ def test_an_approval_is_stored_with_actor_and_reason_and_told_to_a_worker(web: W
     assert web.jobs() == [("urgent", "workers.jobs.advance", [opened])] * 2
 
 
+def test_a_reason_carries_nothing_that_turns_a_terminal_or_a_line_around(web: Web, opened: str) -> None:
+    answer = web.order(f"operations/{opened}/cancel", "a\x1b[31mred\u202edrill\u2028Zoë\x00")
+
+    assert answer.json["timeline"][-1]["text"].rstrip(".").endswith("a [31mred drill Zoë")
+
+
 def test_a_cancelled_operation_that_touched_nothing_is_over_at_once(web: Web, opened: str) -> None:
     answer = web.order(f"operations/{opened}/cancel", "drill")
 
@@ -71,7 +77,7 @@ def test_without_a_configured_token_no_order_is_taken_at_all(make_web: Callable[
     assert "SICKBAY_API_TOKEN_FILE" in answer.json["detail"]
 
 
-@pytest.mark.parametrize("reason", ["", "   ", None, 7, ["x"], "x" * 501])
+@pytest.mark.parametrize("reason", ["", "   ", "\x1b\u202e", None, 7, ["x"], "x" * 501])
 def test_an_order_needs_a_reason(web: Web, opened: str, reason: object) -> None:
     answer = web.order(f"operations/{opened}/cancel", reason)
 
