@@ -1,6 +1,7 @@
 """What a person orders over the API: approve, retry, skip, cancel or release an operation; pause and resume Sickbay.
 
-Every order needs somebody known (`app.web.doors`) and a reason, and both stand in the timeline.
+Every order needs somebody known (`app.web.doors`) and a reason. For an operation both stand in its timeline. A pause
+has none: who paused and why is logged, and shown while it lasts; who resumed and why is logged alone.
 """
 
 from __future__ import annotations
