@@ -91,7 +91,10 @@ class Booting:
 
     def _not_yet(self, operation: Operation, facts: Boot, policy: Policy, now: datetime) -> Act | Outcome:
         step, node, job = current(operation), facts.node, facts.job
-        if self.is_lost(operation, facts) and not _overdue(operation, node, policy, now):
+        if self.is_lost(operation, facts):
+            if _overdue(operation, node, policy, now):
+                limit = policy.rules_for(node.labels).deadlines.reboot
+                return NeedsHuman(f"The {self.name} of {node.name} could not be asked for within {spell(limit)}.")
             return self._ask(operation, node, policy, now, boot_id=step.memo["boot_id"])
         refusal = self.refusal(facts)
         if refusal is not None:

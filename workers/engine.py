@@ -50,6 +50,9 @@ CALL = timedelta(seconds=15)
 MAX_TURNS = 50
 """Turns without waiting, after which others get the worker; the due index brings the operation back."""
 
+FRESH = timedelta(seconds=1)
+"""How old a look may be before an act that hurts."""
+
 OWN_ERROR = timedelta(minutes=1)
 """How far an operation is pushed ahead that made Sickbay itself fail, so that it cannot spin."""
 
@@ -105,10 +108,8 @@ class Engine:
             judged = NeedsHuman(f"{error} Retry when that is mended.")
         except (BaseTimeoutException, StoreUnavailable):
             raise
-        except Exception as error:
-            log.exception("own error", node=operation.node.name)
-            text = f"Sickbay itself failed here ({type(error).__name__}: {error}); it looks again."
-            return self._settle(operation, operations.hold(operation, text, now=now, after=OWN_ERROR), now)
+        except Exception as error:  # noqa: BLE001 - a bug in one step must not stop the others; it is told and retried
+            return self._settle(operation, _own_error(operation, error, now), now)
         if held is not None:
             return self._settle(operation, held, now)
         if isinstance(judged, Act):
@@ -124,6 +125,8 @@ class Engine:
             case Interruption(result, reason):
                 return operations.finish(operation, result, reason, now=now)
             case MarksGone(reason):
+                return operations.ask(operation, reason, asks="", now=now)
+            case Away(reason, overdue=True):
                 return operations.ask(operation, reason, asks="", now=now)
             case Away(reason):
                 return operations.apply(operation, Wait(reason), now=now)
@@ -219,25 +222,48 @@ class Engine:
             case _:  # somebody was first, or the breaker tripped since the guards were asked: the next look says which
                 return True
         held = replace(intent, version=version)
-        if step.hurts is not Hurts.NEW_WORK:  # the cordon's own patch refuses a node that has changed
-            node = self.ports.nodes.get(held.node.name)
-            stopped = self._stopped(held, node, self.clock())
-            if stopped is None and node is not None:
-                stopped = self._held(held, node, self.clock())
-            if stopped is not None:
-                return self._settle(held, stopped, self.clock(), claim)
-        return self._perform(held, act.effects, claim)
+        try:
+            if step.hurts is not Hurts.NEW_WORK:  # the cordon's own patch refuses a node that has changed
+                stopped = self._looked_again(held)
+                if stopped is not None:
+                    return self._settle(held, stopped, self.clock(), claim)
+            return self._perform(held, step, act.effects, claim)
+        except TemporaryPortError as error:
+            return self._outcome(held, _later(held, error), self.clock(), claim)
+        except PermanentPortError as error:
+            return self._outcome(held, NeedsHuman(f"{error} Retry when that is mended."), self.clock(), claim)
+        except (BaseTimeoutException, StoreUnavailable):
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            return self._settle(held, _own_error(held, error, self.clock()), self.clock(), claim)
 
-    def _perform(self, operation: Operation, effects: tuple[Effect, ...], claim: Claim) -> bool:
-        """The effects in order, then what they answered and the claim's return. An error leaves the rest undone."""
-        memo: dict[str, str] = {}
+    def _looked_again(self, held: Operation) -> Changed | None:
+        """The operation as a fresh look at node, guards and budgets leaves it; None when it may act (P4)."""
+        node = self.ports.nodes.get(held.node.name)
+        stopped = self._stopped(held, node, self.clock())
+        if stopped is None and node is not None:
+            stopped = self._held(held, node, self.clock())
+        return stopped
+
+    def _perform(self, operation: Operation, step: Step[Any], effects: tuple[Effect, ...], claim: Claim) -> bool:
+        """The effects in order, then what they answered and the claim's return. An error leaves the rest undone.
+
+        Before each one that hurts running work it is asked again whether anybody has changed the operation meanwhile,
+        and after a second also whether node, pause and guards still allow it: the first may have taken long.
+        """
+        answers: dict[str, str] = {}
         trouble: Outcome | None = None
+        looked_at = self.clock()
         for effect in effects:
             now = self.clock()
-            if now + CALL > claim.until:
+            if now + CALL > claim.until or self._overtaken(operation, step):
                 break
+            if step.hurts is Hurts.RUNNING_WORK and now - looked_at > FRESH:
+                if self._looked_again(operation) is not None:
+                    break
+                looked_at = now
             try:
-                memo.update(perform(effect, self.ports, now))
+                answers.update(perform(effect, self.ports, now))
                 log.info("acted", effect=type(effect).__name__, key=effect.key)
             except NodeChangedError:
                 break
@@ -247,12 +273,26 @@ class Engine:
             except PermanentPortError as error:
                 trouble = NeedsHuman(f"{error} Retry when that is mended.")
                 break
-        noted = operations.note(operation, memo)
+        noted = operations.note(operation, answers)
         if trouble is not None:
-            return self._outcome(noted, trouble, self.clock(), claim)
-        return self._settle(noted, (noted, ()), self.clock(), claim, more=True)
+            return self._outcome(noted, trouble, self.clock(), claim, answers)
+        return self._settle(noted, (noted, ()), self.clock(), claim, answers, more=True)
 
-    def _outcome(self, operation: Operation, outcome: Outcome, now: datetime, claim: Claim | None = None) -> bool:
+    def _overtaken(self, operation: Operation, step: Step[Any]) -> bool:
+        """Whether an alert or a person has changed the operation since its intent was stored."""
+        if step.hurts is not Hurts.RUNNING_WORK:
+            return False
+        stored = self.store.operations.load(operation.id)
+        return stored is None or stored.version != operation.version
+
+    def _outcome(
+        self,
+        operation: Operation,
+        outcome: Outcome,
+        now: datetime,
+        claim: Claim | None = None,
+        answers: Mapping[str, str] | None = None,
+    ) -> bool:
         if operation.current is None:  # a failed read while it waits before a person: nothing has changed
             return self._settle(operation, operations.ask(operation, operation.reason, asks="", now=now), now)
         if isinstance(outcome, Done | Failed):
@@ -260,7 +300,7 @@ class Engine:
         changed = operations.apply(operation, outcome, now=now)
         more = not isinstance(outcome, Wait | NeedsHuman)
         # A rung counts as tried from its first step on, also when that had nothing to act on.
-        return self._settle(operation, changed, now, claim, more=more, attempt=operations.next_rung(operation))
+        return self._settle(operation, changed, now, claim, answers, more=more, attempt=operations.next_rung(operation))
 
     def _settle(
         self,
@@ -268,6 +308,7 @@ class Engine:
         changed: Changed,
         now: datetime,
         claim: Claim | None = None,
+        answers: Mapping[str, str] | None = None,
         *,
         more: bool | None = None,
         attempt: str | None = None,
@@ -281,15 +322,38 @@ class Engine:
             held_claim=(claim.owner, claim.fence) if claim else None,
             drop_claim_of=claim.owner if claim else None,
             attempt=attempt,
+            worker=self.owner,
             now=now,
         )
         committed = self.store.operations.commit(change)
         if isinstance(committed, ClaimedBy):
             return False
         if isinstance(committed, Conflict):
+            if claim is not None:
+                self._keep_answers(before, claim, answers or {}, now)
             return True
         self._say(operation, entries)
         return operation.state is operations.State.RUNNING if more is None else more
+
+    def _keep_answers(self, before: Operation, claim: Claim, answers: Mapping[str, str], now: datetime) -> None:
+        """After a lost race with an alert or a person: what was answered is put on the step as it stands now.
+
+        Else an act that was answered would be taken for one that was not, and done again.
+        """
+        for _ in range(MAX_TURNS):
+            stored = self.store.operations.load(before.id)
+            if stored is None or stored.finished:
+                return
+            same = _same_step(before, stored)
+            change = Change(
+                operation=operations.note(stored, answers) if same else stored,
+                expected_version=stored.version,
+                held_claim=(claim.owner, claim.fence),
+                drop_claim_of=claim.owner,
+                now=now,
+            )
+            if not isinstance(self.store.operations.commit(change), Conflict):
+                return
 
     def _learn(self, operation: Operation, learned: Learned, now: datetime) -> Operation:
         """The operation with its cards known by serial, their histories joined and the baseline kept. Idempotent."""
@@ -320,3 +384,16 @@ def _later(operation: Operation, error: TemporaryPortError) -> Wait:
     errors = int(step.memo.get("errors", "0")) if step else 0
     backoff = error.retry_after or timedelta(seconds=min(2**errors, 60))
     return Wait(f"{error} It is tried again.", after=backoff, memo={"errors": str(min(errors + 1, 6))})
+
+
+def _same_step(before: Operation, stored: Operation) -> bool:
+    """Whether both are at the same try of the same step."""
+    then, now = before.current, stored.current
+    return then is not None and now is not None and (then.step, then.rung, then.run) == (now.step, now.rung, now.run)
+
+
+def _own_error(operation: Operation, error: Exception, now: datetime) -> Changed:
+    """Pushed ahead, with the kind of error alone: its text may hold what nobody should read, and goes to the log."""
+    log.error("own error", node=operation.node.name, exc_info=error)
+    text = f"Sickbay itself failed here ({type(error).__name__}, see its log); it looks again."
+    return operations.hold(operation, text, now=now, after=OWN_ERROR)

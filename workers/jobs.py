@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import structlog
 from rq import get_current_job
 
+from app.errors import SickbayError
 from app.queue import URGENT
 from workers.wiring import Wiring, of_this_process
+
+log = structlog.get_logger("sickbay.jobs")
 
 THREADS = 4
 """Operations that one job advances side by side: the API server is the limit, and more only queue up there."""
@@ -32,8 +36,15 @@ def place(pending: list[str]) -> None:
     """Find the node of alerts that the inventory did not know, from fresh reads; what has none is noted."""
     wiring = of_this_process()
     inventory = wiring.ports.places.inventory()
-    placed = [wiring.intake.place_pending(each, inventory, wiring.clock()) for each in pending]
-    opened = {taken.operation for taken in placed if taken is not None and taken.operation and taken.urgent}
+    opened = set()
+    for each in pending:
+        try:
+            taken = wiring.intake.place_pending(each, inventory, wiring.clock())
+        except SickbayError as error:  # it waits on; its siblings do not wait with it
+            log.warning("not placed", pending=each, reason=str(error))
+            continue
+        if taken is not None and taken.operation and taken.urgent:
+            opened.add(taken.operation)
     _advance(wiring, sorted(opened), only_urgent=True)
 
 

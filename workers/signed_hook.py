@@ -46,11 +46,15 @@ class SignedHook:
         asked = f"{act} of {node} at {self._url}"
         try:
             answer = requests.post(
-                f"{self._url}/{quote(node, safe='')}/{act}", data=body, headers=headers, timeout=TIMEOUT_S
+                f"{self._url}/{quote(node, safe='')}/{act}",
+                data=body,
+                headers=headers,
+                timeout=TIMEOUT_S,
+                allow_redirects=False,  # a page that asks to sign in is no consent
             )
         except requests.RequestException as error:
             raise TemporaryPortError(f"The {asked} was not answered: {type(error).__name__}.") from error
-        if answer.ok:
+        if 200 <= answer.status_code < 300:
             return
         told = f"The {asked} was answered with {answer.status_code}."
         if answer.status_code == 429 or answer.status_code >= 500:

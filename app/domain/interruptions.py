@@ -6,14 +6,18 @@ The node is gone or another one, a person took it out of our hands, or it has be
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from app.domain.alerts import read_time
 from app.domain.facts import NodeView
 from app.domain.marks import read_mark
 from app.domain.operations import Operation, Result
 from app.domain.plans import repair
 from app.domain.policies import Mode, Policy, Pool
 from app.domain.timeline import spell
+
+REPLACED_WITHIN = timedelta(hours=2)
+"""How long another machine may take to register under the name of the one that it replaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,10 @@ class MarksGone:
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """The node is gone because it is being replaced: there is nothing to look at yet."""
+    """The node is gone because it is being replaced: there is nothing to look at yet. A person is asked if `overdue`."""
 
     reason: str
+    overdue: bool = False
 
 
 def interruption(
@@ -46,7 +51,7 @@ def interruption(
     name = operation.node.name
     if _is_being_replaced(operation):
         if node is None:
-            return Away(f"{name} is gone, as asked; waits for the machine that takes its name.")
+            return _away(operation, now)
         if node.uid != operation.node.uid:
             return None
     if node is None:
@@ -74,7 +79,18 @@ def interruption(
 def _is_being_replaced(operation: Operation) -> bool:
     """Whether the node is to go and another one to take its name, by our own request."""
     step = operation.current
-    return step is not None and step.step == "replace" and step.attempt > 0
+    return step is not None and step.step == "replace" and "sent" in step.memo
+
+
+def _away(operation: Operation, now: datetime) -> Away:
+    name = operation.node.name
+    asked = operation.last("replace")
+    since = read_time(asked.memo.get("sent")) if asked else None
+    if since is not None and now >= since + REPLACED_WITHIN:
+        return Away(
+            f"{name} is gone, as asked, and no machine took its name within {spell(REPLACED_WITHIN)}.", overdue=True
+        )
+    return Away(f"{name} is gone, as asked; waits for the machine that takes its name.")
 
 
 def _is_ours(operation: Operation, node: NodeView) -> bool:

@@ -173,6 +173,7 @@ def _request(change: Change) -> dict[str, Any]:
         "claim": None if claim is None else {"owner": claim.owner, "until": str(micros(claim.until))},
         "held_claim": None if held is None else {"owner": held[0], "fence": held[1]},
         "drop_claim_of": change.drop_claim_of,
+        "worker": change.worker,
         "places": [places.request(name, limit) for name, limit in change.places.items()],
         "gives_back": list(change.gives_back),
         "disrupted": change.disrupted,

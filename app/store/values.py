@@ -80,6 +80,7 @@ class Change:
     * `operation` is written with version `expected_version` + 1; 0 expects that it is not there yet.
     * `claim` takes or prolongs the claim, `drop_claim_of` gives that owner's back, and `held_claim` (owner, fence)
       makes the commit depend on that claim being the stored one. Without any of them the version alone decides.
+    * `worker` names the worker whose look this is the outcome of; it is refused while another one's claim is valid.
     * `occurrence` is the alert's that led here; `pending_id` says that it waited and that its occurrence is ours.
     * `places` are the budgets (name to limit) in which the node takes a place until the operation is finished.
     * `gives_back` are budgets in which it keeps no place any longer; `disruptions` means those of pools too.
@@ -97,6 +98,7 @@ class Change:
     claim: ClaimRequest | None = None
     held_claim: tuple[str, int] | None = None
     drop_claim_of: str | None = None
+    worker: str | None = None
     occurrence: str | None = None
     pending_id: str | None = None
     alert: AlertRecord | None = None

@@ -182,6 +182,19 @@ def test_a_node_that_goes_before_it_was_asked_to_overtakes_the_operation() -> No
         assert told.result is Result.OVERTAKEN
 
 
+def test_a_machine_that_never_comes_is_brought_before_a_person() -> None:
+    asked = remembering(an_operation(ladder=("replace",), at_step="replace"), sent=at(0).isoformat())
+    told = interruption(asked, None, pool=a_pool(), policy=a_policy(), now=at(121))
+    assert told == Away("gpu-a01 is gone, as asked, and no machine took its name within 2 h.", overdue=True)
+
+
+def test_a_node_that_goes_before_another_was_asked_for_was_deleted() -> None:
+    wanted = remembering(an_operation(ladder=("replace",), at_step="replace"), asked_at=at(0).isoformat())
+    told = stops(wanted, None)
+    assert isinstance(told, Interruption)
+    assert told.result == "overtaken"
+
+
 def test_a_person_may_still_uncordon_a_node_that_waits_to_be_replaced() -> None:
     assert isinstance(stops(REPLACING, UNCORDONED), Interruption)
     assert isinstance(stops(REPLACING, MARK_TAKEN), MarksGone)

@@ -81,7 +81,8 @@ def test_a_name_cannot_leave_its_place_in_the_path(site: Site, hook: SignedHook)
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [(503, TemporaryPortError), (429, TemporaryPortError), (403, PermanentPortError)]
+    ("status", "error"),
+    [(503, TemporaryPortError), (429, TemporaryPortError), (403, PermanentPortError), (302, PermanentPortError)],
 )
 def test_answers_are_told_apart(site: Site, hook: SignedHook, status: int, error: type[Exception]) -> None:
     site.status = status

@@ -176,4 +176,4 @@ def test_a_power_backend_that_never_answers_ends_at_the_deadline(story: Story) -
     story.open(ladder=("power-cycle",))
     operation = story.run()
     assert operation.state == "needs-human", story.timeline()
-    assert "shows no new boot id" in operation.reason
+    assert "could not be asked for" in operation.reason

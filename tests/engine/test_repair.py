@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from app.domain.effects import PatchNode
 from app.domain.operations import Changed, Operation, join
 from app.domain.people import give
 from app.domain.policies import Mode, Rung
@@ -278,3 +281,29 @@ def test_the_serial_is_learnt_from_the_diagnosis_and_joins_the_history(story: St
     gpu = operation.faults[0].gpu
     assert gpu is not None
     assert gpu.serial == story.cluster.machine(NODE).serials[gpu.index or 0]
+
+
+def test_a_fault_that_comes_while_the_node_is_given_back_takes_it_out_again(story: Story) -> None:
+    """Between the release's intent and its end: the alert is joined in the moment the patch goes out."""
+    patch = story.ports.nodes.patch
+
+    class Meanwhile:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(story.cluster.nodes, name)
+
+        def patch(self, body: PatchNode) -> None:
+            patch(body)
+            if body.key.endswith("/release") and len(story.operation().faults) == 1:
+                known = story.operation()
+                fault = story.fault("xid-95")
+                joined = join(known, fault, ladder=(Rung(rung="power-cycle"),), now=story.now)
+                assert joined is not None
+                _commit(story, known, joined)
+
+    story.open()
+    engine = story.worker(ports=replace(story.ports, nodes=Meanwhile()))
+    operation = story.run(engine)
+    assert operation.result == "released", story.timeline()
+    assert story.cluster.cordons == {NODE: 2}
+    assert len(story.cluster.power.keys) == 1
+    assert "Cordons gpu-a01 again" in " ".join(story.timeline())

@@ -35,7 +35,7 @@ def test_the_plugin_that_runs_is_evicted_and_remembered_by_uid() -> None:
         "Restarts the device plugin of gpu-a01.",
         {"asked": "uid-plugin-1"},
     )
-    assert RestartPlugin.hurts is Hurts.NOTHING
+    assert RestartPlugin.hurts is Hurts.NEW_WORK
 
 
 def test_without_a_plugin_there_is_nothing_to_restart() -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from app.domain.effects import PatchNode, RemoveNodeJob
 from app.domain.facts import NodeJobView, NodeView
 from app.domain.guards import Hurts
-from app.domain.marks import Mark, read_mark, release_patch
+from app.domain.marks import Mark, cordon_patch, read_mark, release_patch
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
 from app.domain.plans.planned import PlannedStep
@@ -52,9 +52,14 @@ class Release:
             return Failed(f"{facts.node.name} stays cordoned: after the repair came {told}.")
         if facts.running:
             return _end(current(operation), facts.running, now)
+        if not ours and not ordered and operation.uncovered_faults and "patched" in current(operation).memo:
+            return Act(
+                (_again(operation, facts.node),),
+                f"Cordons {facts.node.name} again: a fault came while it was given back.",
+            )
         if mark is None or not ours:
             return Done(_gone(operation, facts.node, now))
-        return Act((_patch(operation, facts.node, mark),), f"Gives {facts.node.name} back.")
+        return Act((_patch(operation, facts.node, mark),), f"Gives {facts.node.name} back.", {"patched": "yes"})
 
 
 def _end(step: PlannedStep, running: tuple[NodeJobView, ...], now: datetime) -> Act | Outcome:
@@ -75,6 +80,16 @@ def _patch(operation: Operation, node: NodeView, mark: Mark) -> PatchNode:
         uid=node.uid,
         resource_version=node.resource_version,
         body=release_patch(node, mark),
+    )
+
+
+def _again(operation: Operation, node: NodeView) -> PatchNode:
+    return PatchNode(
+        key=f"{operation.id}/cordon-again",
+        node=node.name,
+        uid=node.uid,
+        resource_version=node.resource_version,
+        body=cordon_patch(node, operation.id),
     )
 
 

@@ -9,6 +9,7 @@ from app.domain.alerts import read_time
 from app.domain.effects import ReplaceNode
 from app.domain.facts import NodeView
 from app.domain.guards import Hurts
+from app.domain.interruptions import REPLACED_WITHIN
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, Failed, Learned, Outcome, Wait
 from app.domain.policies import Policy
@@ -16,7 +17,6 @@ from app.domain.timeline import spell
 from workers.ports import Ports
 from workers.step import current, node_job_name
 
-WITHIN = timedelta(hours=2)
 LOOK_AGAIN = timedelta(minutes=1)
 
 
@@ -41,6 +41,6 @@ class Replace:
             memo = {"asked_at": step.memo.get("asked_at") or now.isoformat()}
             return Act((ReplaceNode(key=key, node=name),), f"Asks for another machine in place of {name}.", memo)
         since = read_time(step.memo.get("asked_at")) or now
-        if now >= since + WITHIN:
-            return Failed(f"{name} is still the same machine {spell(WITHIN)} after another one was asked for.")
+        if now >= since + REPLACED_WITHIN:
+            return Failed(f"{name} is still the same machine {spell(REPLACED_WITHIN)} after another one was asked for.")
         return Wait(f"Waits for another machine in place of {name}.", after=LOOK_AGAIN)

@@ -35,7 +35,8 @@ class RestartPlugin:
     """Done when every GPU of the node is allocatable again. Pods that hold GPUs are not touched."""
 
     name: ClassVar[str] = "restart-plugin"
-    hurts: ClassVar[Hurts] = Hurts.NOTHING
+    hurts: ClassVar[Hurts] = Hurts.NEW_WORK
+    """For a moment no pod gets a GPU here, so that a pause holds it; nobody's work ends."""
 
     def look(self, operation: Operation, node: NodeView, ports: Ports) -> Plugin:
         """The plugin's pods on this node."""

@@ -23,6 +23,9 @@ if not request.finished and open_here and open_here ~= id then return {'conflict
 
 local function claim_is_valid() return owner ~= '' and tonumber(claimed_until) > now end
 
+-- What one worker makes of a look may not overtake what another one is doing at this moment.
+if request.worker and claim_is_valid() and owner ~= request.worker then return {'claimed', owner, claimed_until} end
+
 local held = request.held_claim
 if held and (held.owner ~= owner or held.fence ~= fence) then
   if owner ~= '' then return {'claimed', owner, claimed_until} end
