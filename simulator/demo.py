@@ -54,16 +54,19 @@ def command(name: str, once: bool, speed: float, port: int) -> None:  # noqa: FB
                 _stay(stage, scene, console, wrong)
         except KeyboardInterrupt:
             console.print("Ended.", style="dim")
-            return
+            sys.exit(0 if live else 130)  # a story that was cut off has not ended as it must
     if wrong:
         console.print(wrong, style="red")
         sys.exit(1)
+    console.print("It ended as it must.", style="green")
 
 
-def played(stage: Stage, scene: Scene, seen: Callable[[Object | None], None]) -> str | None:
+def played(
+    stage: Stage, scene: Scene, seen: Callable[[Object | None], None], longest_s: float = LONGEST_S
+) -> str | None:
     """Plays the scene to its end, showing the operation at each poll; what is wrong at the end, or None."""
     story = scene.story(stage)
-    ends = time.monotonic() + LONGEST_S
+    ends = time.monotonic() + longest_s
     while time.monotonic() < ends:
         try:
             next(story)
@@ -73,11 +76,14 @@ def played(stage: Stage, scene: Scene, seen: Callable[[Object | None], None]) ->
             return wrong
         seen(stage.operation(scene.node))
         time.sleep(POLL_S)
-    return f"It has not ended within {LONGEST_S:g} s."
+    operation = stage.operation(scene.node)
+    told = f"{operation['state']}: {operation['reason']}" if operation else "without an operation"
+    return f"It has not ended within {longest_s:g} s. {scene.node} is {told}"
 
 
 def _plain(stage: Stage, scene: Scene, console: Console) -> str | None:
     console.print(f"{scene.title}\nSickbay's page: {stage.sickbay}   The cluster, to break it: {stage.control}")
+    console.print(_tokens(stage), style="dim", soft_wrap=True)
     printed: dict[str, int] = {}
 
     def seen(operation: Object | None) -> None:
@@ -88,6 +94,10 @@ def _plain(stage: Stage, scene: Scene, console: Console) -> str | None:
         printed[operation["id"]] = len(operation["timeline"])
 
     return played(stage, scene, seen)
+
+
+def _tokens(stage: Stage) -> str:
+    return f"To sign in: {stage.tokens}/api-token. For alerts of your own: {stage.tokens}/webhook-token."
 
 
 def _live(stage: Stage, scene: Scene, console: Console) -> str | None:
@@ -106,6 +116,7 @@ def _stay(stage: Stage, scene: Scene, console: Console, wrong: str | None) -> No
         f"\nThe story is over; everything stays up. Look: {stage.sickbay}   Break something: {stage.control}   "
         "Ctrl-C ends it."
     )
+    console.print(_tokens(stage), style="dim", soft_wrap=True)
     with Live(console=console, auto_refresh=False) as screen:
         while True:
             shown = render(stage.cluster_state(), stage.operation(scene.node), stage, scene.title)

@@ -41,7 +41,7 @@ def staged(speed: float, port: int = 0) -> Iterator[Stage]:
         with SickbayProcesses(directory, store.url, cluster.kubeconfig, policy, port) as sickbay:
             cluster.alerting.send_to(sickbay.webhook_url, sickbay.webhook_token_file)
             _hand_in(cluster, sickbay, store, TicketDesk(tickets))
-            yield Stage(cluster.url, sickbay.url)
+            yield Stage(cluster.url, sickbay.url, made)
 
 
 def _hand_in(cluster: Cluster, sickbay: SickbayProcesses, store: EmbeddedValkey, desk: TicketDesk) -> None:

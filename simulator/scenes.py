@@ -167,7 +167,7 @@ def _offender(stage: Stage) -> Story:
 
 
 def _flapping(stage: Stage) -> Story:
-    """While a drain waits for somebody's program, the alert ends and comes back three times: one fault, one reset."""
+    """The alert ends and comes back three times while a drain asks about a program that nothing would start again."""
     node, name = "gpu-a02", "by-hand"
     yield from _working(stage, node, name)
     before, known = stage.before(node), {one["at"] for one in stage.alerts()}
@@ -179,7 +179,7 @@ def _flapping(stage: Stage) -> Story:
     found = stage.since(before)
     drained = found is None or ("drain", "done") in _steps(found)
     stage.as_person("DELETE", f"{PODS}/{name}")
-    yield from stage.over(before)
+    yield from stage.over(before, ("finished",))
     if drained:
         return f"{node} was drained of a program that nothing starts again."
     resets = [one for one in stage.writes(before.act, resource="jobs") if one["verb"] == "create" and _resets(one)]

@@ -74,9 +74,11 @@ class SickbayProcesses:
             "SICKBAY_URL": self.url,
             "KUBECONFIG": str(self.kubeconfig),
         }
+        # What the person at this machine has set for a Sickbay of their own is not meant for this one.
+        outside = {name: value for name, value in os.environ.items() if not name.startswith("SICKBAY_")}
         argv = [sys.executable, "-m", "app.cli", name.partition("-")[0]]
         log = self.directory / f"{name}.log"
-        self.children[name] = Child(argv, log=log, environ={**os.environ, **settings, **self.environ})
+        self.children[name] = Child(argv, log=log, environ={**outside, **settings, **self.environ})
         return self.children[name]
 
     def wait_ready(self) -> None:

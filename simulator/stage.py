@@ -31,6 +31,8 @@ class Stage:
 
     cluster: str
     sickbay: str
+    tokens: str = ""
+    """The directory in which Sickbay's tokens lie."""
 
     @property
     def control(self) -> str:
@@ -88,9 +90,9 @@ class Stage:
         """The operation that was opened on the node since then, or None."""
         return self.operation(before.node) if len(self.operations(before.node)) > before.operations else None
 
-    def over(self, before: Before) -> Iterator[None]:
-        """Yields until that operation has ended or asks for a person."""
-        while (found := self.since(before)) is None or found["state"] not in OVER:
+    def over(self, before: Before, states: tuple[str, ...] = OVER) -> Iterator[None]:
+        """Yields until that operation has ended or, unless other `states` are given, asks for a person."""
+        while (found := self.since(before)) is None or found["state"] not in states:
             yield
 
     def reaches(self, before: Before, *, state: str = "", step: str = "", words: str = "") -> Iterator[None]:

@@ -38,7 +38,7 @@ class MarksGone:
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """The node is gone because it is being replaced: there is nothing to look at yet. A person is asked if `overdue`."""
+    """The node is gone because it is being replaced: nothing to look at yet. A person is asked when it is `overdue`."""
 
     reason: str
     overdue: bool = False
