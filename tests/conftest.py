@@ -6,9 +6,17 @@ import os
 from collections.abc import Callable, Generator, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from app.store import Store, connect
 from simulator import valkey as embedded
+
+# How long an example takes says more about the machine than about the code. The examples are the same in every run, so
+# that a change lands or does not by what it is; `--hypothesis-seed=random` looks for others.
+settings.register_profile(
+    "sickbay", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("sickbay")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
