@@ -12,7 +12,7 @@ from app.store import Store, connect
 from simulator import valkey as embedded
 
 # How long an example takes says more about the machine than about the code. The examples are the same in every run, so
-# that a change lands or does not by what it is; `--hypothesis-seed=random` looks for others.
+# that a change lands or does not by what it is.
 settings.register_profile(
     "sickbay", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )

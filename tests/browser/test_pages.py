@@ -35,6 +35,7 @@ def sign_in(page: Page, url: str, token: str = TOKEN) -> None:
     expect(page.locator("footer")).to_contain_text("Signed in as ana (api token)")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("wide", "color_scheme"), LOOKS)
 def test_no_page_scrolls_sideways_or_shuts_anybody_out(
     gallery: Gallery, new_page: NewPage, wide: int, color_scheme: str

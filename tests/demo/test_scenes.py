@@ -31,7 +31,7 @@ LANES = (
 ALONE = ("killed", "store")
 """They take something away from everybody."""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def test_a_watch_that_is_open_does_not_hold_up_the_stop() -> None:
     answer.close()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_as_a_process_it_prints_where_it_is_and_ends_on_sigterm(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     argv = [sys.executable, "-m", "simulator", "--nodes", "2", "--speed", "600", "--kubeconfig", str(kubeconfig)]

@@ -292,7 +292,7 @@ def _lived_through(store: Store, directory: Path, trap: Trap) -> None:
         assert [job.step for job in story.cluster.node_jobs.started] == ["inventory", "diagnose", "benchmark"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.timeout(300)
 def test_every_mutating_call_can_be_the_last_one_and_there_is_one_ticket(
     emptied: Callable[[], Store], tmp_path: Path

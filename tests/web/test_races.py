@@ -77,7 +77,7 @@ def test_a_body_that_was_stored_in_part_counts_each_alert_once_when_it_comes_aga
     assert len(web.api("gpus/GPU-gpu-a01-3")["history"]) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_while_the_store_is_down_alertmanager_is_asked_to_come_again_and_then_it_counts_once(
     make_web: Callable[..., Web],
 ) -> None:
