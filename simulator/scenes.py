@@ -79,8 +79,11 @@ def _only_noted(how: str, node: str, gpu: int, code: str) -> Scene:
         before = stage.before(node)
         known = {one["at"] for one in stage.alerts()}
         stage.strike("break", {"how": how, "node": node, "gpu": gpu})
-        while not (heard := [one for one in stage.alerts() if one["at"] not in known and code in one["reason"]]):
+        heard: list[Object] = []
+        while not heard:
             yield
+            news = [one for one in stage.alerts() if one["at"] not in known and code in one["reason"]]
+            heard = [one for one in news if one["decision"] != "pending"]
         yield from _linger()
         if stage.since(before) is not None:
             return f"An operation was opened on {node} for {code}."
@@ -170,12 +173,10 @@ def _flapping(stage: Stage) -> Story:
     """The alert ends and comes back three times while a drain asks about a program that nothing would start again."""
     node, name = "gpu-a02", "by-hand"
     yield from _working(stage, node, name)
-    before, known = stage.before(node), {one["at"] for one in stage.alerts()}
+    before = stage.before(node)
     stage.strike("break", {"how": "flapping", "node": node, "gpu": 5})
-    told: list[str] = []
-    while told.count("firing") < 4 or told.count("resolved") < 3:
+    while not any(one["fired"] == 4 and one["sent"] == "firing" for one in _alerts(stage, node, 95)):
         yield
-        told = [one["status"] for one in stage.alerts() if one["at"] not in known and one["node"] == node]
     found = stage.since(before)
     drained = found is None or ("drain", "done") in _steps(found)
     stage.as_person("DELETE", f"{PODS}/{name}")
@@ -186,6 +187,12 @@ def _flapping(stage: Stage) -> Story:
     if len(resets) != 1:
         return f"{len(resets)} resets were asked for on {node}, and it should be one."
     return wrong_with(stage, before, did=RESET, never=("reboot",), codes=("xid-95",))
+
+
+def _alerts(stage: Stage, node: str, xid: int) -> list[Object]:
+    """What Alertmanager has of that code on that node."""
+    wanted = {"Hostname": node, "err_code": str(xid)}
+    return [one for one in stage.cluster_state()["alerts"] if wanted.items() <= one["labels"].items()]
 
 
 def _steps(operation: Object) -> set[tuple[str, str]]:

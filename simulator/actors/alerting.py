@@ -44,6 +44,7 @@ class Alert:
     sent_at: float = 0.0
     tries: int = 0
     next_try: float = 0.0
+    fired: int = 1  # how often it has begun
 
     @property
     def status(self) -> str:
@@ -113,7 +114,7 @@ class Alerting:
         """The alerts, for the state page."""
         with self._lock:
             return [
-                {"labels": one.labels, "status": one.status, "sent": one.sent, "fingerprint": mark}
+                {"labels": one.labels, "status": one.status, "sent": one.sent, "fired": one.fired, "fingerprint": mark}
                 for mark, one in self._alerts.items()
             ]
 
@@ -144,6 +145,7 @@ class Alerting:
             for mark, alert in seen.items():
                 known = self._alerts.get(mark)
                 if known is None or (known.ends and mark not in self._called_off):
+                    alert.fired = known.fired + 1 if known else 1
                     self._alerts[mark] = alert
             for mark, alert in self._alerts.items():
                 if alert.ends is None and mark not in seen:
