@@ -73,6 +73,15 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read what stands before the command. A wrong option there ends like any other wrong usage."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            raise Refusal(f"{ctx.get_usage()}\n{error.format_message()}") from error
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. A refusal ends in its sentence; anything else is a defect and shows its traceback."""
         try:

@@ -45,7 +45,8 @@ def overview() -> Response:
     open_ones, _ = store.operations.page(states=OPEN_STATES, limit=MOST_OPEN)
     finished, _ = store.operations.page(states=(State.FINISHED,), limit=MOST_FINISHED)
     laid_out = lanes.lay_out(open_ones, finished, parts().now())
-    nodes = store.inventory.nodes()
+    # Without GPUs and in no pool, such as a control plane: none of ours to show, or to count.
+    nodes = [node for node in store.inventory.nodes() if node.pool is not None or node.gpu_capacity]
     return _render(
         "overview.html",
         lanes=laid_out,
@@ -166,8 +167,6 @@ def _racks(
     chips = {one.node.name: lanes.chip(one) for one in open_ones}
     racks: dict[str, list[tuple[NodeSummary, lanes.Chip]]] = {}
     for node in nodes:
-        if node.pool is None and not node.gpu_capacity:
-            continue  # No GPU, no pool: none of ours to show.
         place = f"rack {node.rack}" if node.rack else f"pool {node.pool}" if node.pool else "in no pool"
         racks.setdefault(place, []).append((node, chips.get(node.name) or _at_rest(node)))
     return racks

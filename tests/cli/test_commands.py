@@ -87,3 +87,13 @@ def test_a_name_that_is_no_command_is_a_defect(monkeypatch: pytest.MonkeyPatch) 
 def refuse() -> None:
     """Refuse, as a command does that finds a wrong setting."""
     raise ConfigurationError("'actt' is not one of its values.", file="SICKBAY_MODE")
+
+
+def test_a_wrong_option_before_the_command_is_no_verdict_either() -> None:
+    result = CliRunner().invoke(cli.root, ["--nosuch"])
+    assert result.exit_code == cli.REFUSED
+    assert "No such option" in result.output
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    assert "Commands:" in CliRunner().invoke(cli.root, []).output
