@@ -12,7 +12,7 @@ function of(what, ...inner) {
   const [tag, ...classes] = what.split(".");
   const made = document.createElement(tag);
   if (classes.length) made.className = classes.join(" ");
-  for (const one of inner.flat()) {
+  for (const one of inner.flat(Infinity)) {
     if (one === null || one === undefined || one === false) continue;
     if (one instanceof Node || typeof one !== "object") made.append(one);
     else for (const [name, value] of Object.entries(one)) {
@@ -177,26 +177,27 @@ let timer = 0;
 async function look() {
   clearTimeout(timer);
   const live = byId("live");
+  let done;
   try {
     const asked = { cache: "no-store", signal: AbortSignal.timeout(5000) };
-    const [now, done] = await Promise.all([
+    [state, done] = await Promise.all([
       fetch("state", asked).then((answer) => answer.json()),
       fetch(`audit?user=${SICKBAY}&after=${lastAct}`, asked).then((answer) => answer.json()),
     ]);
-    state = now;
+  } catch {
+    live.textContent = "the simulator does not answer";
+    live.className = "lost";
+  }
+  if (done) {
     // Events only repeat in words what the other acts do.
-    const news = done.acts.filter((act) => act.resource !== "events" && act.verb !== "get");
+    const news = done.acts.filter((act) => act.number > lastAct && act.resource !== "events" && act.verb !== "get");
     lastAct = done.acts.at(-1)?.number ?? lastAct;
     acts = [...news.reverse(), ...acts].slice(0, ACTS);
     live.textContent = "live";
     live.className = "muted";
-    draw();
-  } catch (error) {
-    if (error instanceof TypeError && !(error.message.includes("fetch") || error.message.includes("network"))) console.error(error);
-    live.textContent = "the simulator does not answer";
-    live.className = "lost";
   }
   timer = setTimeout(look, document.hidden ? 10 * POLL : POLL);
+  if (done) draw();
 }
 document.addEventListener("visibilitychange", () => { if (!document.hidden) look(); });
 look();
