@@ -21,7 +21,7 @@ from app.domain.timeline import counted, spell
 from workers.ports import Ports
 from workers.step import current, node_job_name
 
-LOOK_AGAIN = timedelta(minutes=2)
+LOOK_AGAIN = timedelta(seconds=30)
 """The watch tells of a new boot id and of Ready at once; this is for when it does not."""
 
 

@@ -24,7 +24,7 @@ GRACE = timedelta(minutes=2)
 """How long after its deadline a node job may still be reported active before Sickbay stops believing in its end."""
 
 
-LOOK_AGAIN = timedelta(minutes=2)
+LOOK_AGAIN = timedelta(seconds=30)
 """The watch tells of a node job's end at once; this is for when it does not."""
 
 

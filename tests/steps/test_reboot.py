@@ -58,7 +58,7 @@ def test_a_worker_that_died_before_the_request_sends_the_same_one_again() -> Non
 
 def test_a_request_that_was_seen_is_never_sent_twice() -> None:
     seen = remembering(TO_DO, boot_id="b-111", asked_at=at().isoformat(), seen="uid-1")
-    assert judged(a_node(), operation=seen) == Wait("Waits for gpu-a01 to boot.", after=timedelta(minutes=2))
+    assert judged(a_node(), operation=seen) == Wait("Waits for gpu-a01 to boot.", after=timedelta(seconds=30))
     told = judged(a_node(), a_reboot_job())
     assert isinstance(told, Wait)
     assert told.memo == {"seen": f"uid-{NAME}"}

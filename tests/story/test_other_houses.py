@@ -47,7 +47,7 @@ def test_an_alert_that_comes_before_the_first_inventory_is_not_lost(tmp_path: Pa
 
 
 @pytest.mark.thorough
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_killed_workers_a_second_worker_and_a_restarted_valkey_change_nothing(tmp_path: Path) -> None:
     with a_house(tmp_path, workers=2) as house:
         nodes = ["gpu-a01", "gpu-a02", "gpu-a03", "gpu-a04"]
@@ -69,7 +69,7 @@ def test_killed_workers_a_second_worker_and_a_restarted_valkey_change_nothing(tm
 
 def _until_something_moves(house: House, nodes: list[str]) -> None:
     before = _versions(house, nodes)
-    eventually(lambda: _versions(house, nodes) != before or _all_over(house, nodes), lambda: "nothing moves", 90)
+    eventually(lambda: _versions(house, nodes) != before or _all_over(house, nodes), lambda: "nothing moves", 120)
 
 
 def _versions(house: House, nodes: list[str]) -> list[int]:
