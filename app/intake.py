@@ -18,7 +18,8 @@ from app.cases import LONGEST_NAME, Case, NodesSeen, Taken, sentence
 from app.domain.alerts import UnreadableAlertError, read_alert
 from app.domain.breaker import fell_ill
 from app.domain.faults import Fault
-from app.domain.operations import NodeRef, Operation, attach, join, open_repair
+from app.domain.folding import attach, join, open_repair
+from app.domain.operations import NodeRef, Operation
 from app.domain.placement import Inventory, KnownNode, NotPlaced, place
 from app.domain.policies import CONTROL_PLANE_LABELS, Policy
 from app.domain.timeline import Entry

@@ -16,8 +16,9 @@ from typing import Any
 from app.domain.alerts import Alert
 from app.domain.facts import NodeJobView, NodeView, PodView
 from app.domain.faults import Fault, Gpu
+from app.domain.folding import open_repair
 from app.domain.marks import cordon_patch
-from app.domain.operations import NodeRef, Operation, open_repair
+from app.domain.operations import NodeRef, Operation
 from app.domain.plans.planned import PlannedStep, StepState
 from app.domain.policies import AlertNames, ClusterName, Ladder, Mode, NodeJobs, Policy, Pool, Rung, Validation
 from app.domain.xids import Catalogue, Xid, XidClass

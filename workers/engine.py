@@ -13,7 +13,7 @@ particular step, and no step knows about any of this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,21 +23,18 @@ from rq.timeouts import BaseTimeoutException
 
 from app.domain import operations
 from app.domain.effects import Effect
-from app.domain.facts import NodeView
 from app.domain.faults import Gpu
-from app.domain.guards import SOON, Circumstances, Hold, Hurts, budget_limits, first_hold
-from app.domain.interruptions import Away, Interruption, MarksGone, interruption
-from app.domain.offenders import is_offender
+from app.domain.guards import SOON, Hurts, budget_limits
 from app.domain.operations import Changed, Operation
 from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Wait
-from app.domain.policies import Mode, Policy, Pool
-from app.domain.rungs import Tried, passed_over
+from app.domain.policies import Policy
 from app.domain.tickets import intent_of
 from app.domain.timeline import Entry
 from app.errors import PermanentPortError, StoreUnavailable, TemporaryPortError
 from app.logs import about
 from app.store import Change, Claim, ClaimedBy, ClaimRequest, Committed, Conflict, NoPlace, Store
 from workers.acts import perform
+from workers.objections import Objections
 from workers.ports import NodeChangedError, Ports
 from workers.step import Step
 
@@ -70,6 +67,11 @@ class Engine:
     owner: str
     clock: Callable[[], datetime]
 
+    @property
+    def objections(self) -> Objections:
+        """What may stand against going on."""
+        return Objections(self.store, self.ports, self.policy)
+
     def advance(self, operation_id: str, *, only_urgent: bool = False) -> bool:
         """Does all that can be done now. True when more could be done at once, but `only_urgent` left it to others.
 
@@ -94,14 +96,14 @@ class Engine:
         held: Changed | None = None
         try:
             node = self.ports.nodes.get(operation.node.name)
-            stopped = self._stopped(operation, node, now)
+            stopped = self.objections.stopped(operation, node, now)
             if stopped is not None:
                 return self._settle(operation, stopped, now)
             assert node is not None  # noqa: S101 - a node that is gone is an interruption, so it has stopped above
             step = self._step(operation)
             facts = step.look(operation, node, self.ports)
             judged = step.judge(operation, facts, self.policy, now)
-            held = self._held(operation, node, now) if isinstance(judged, Act) else None
+            held = self.objections.held(operation, step, node, now) if isinstance(judged, Act) else None
         except TemporaryPortError as error:
             judged = _later(operation, error)
         except PermanentPortError as error:
@@ -115,81 +117,6 @@ class Engine:
         if isinstance(judged, Act):
             return self._act(operation, self._step(operation), judged, now)
         return self._outcome(operation, judged, now)
-
-    def _stopped(self, operation: Operation, node: NodeView | None, now: datetime) -> Changed | None:
-        """The operation as an interruption, the end of its plan or a rung passed over leaves it; None to look at it."""
-        pool = self.policy.pool_of(node.labels) if node else None
-        match interruption(operation, node, pool=pool, policy=self.policy, now=now):
-            case Interruption(result, reason, clean_up=True):
-                return operations.give_back(operation, result, actor="sickbay", reason=reason, now=now)
-            case Interruption(result, reason):
-                return operations.finish(operation, result, reason, now=now)
-            case MarksGone(reason):
-                return operations.ask(operation, reason, asks="", now=now)
-            case Away(reason, overdue=True):
-                return operations.ask(operation, reason, asks="", now=now)
-            case Away(reason):
-                return operations.apply(operation, Wait(reason), now=now)
-        if operation.current is None:
-            return operations.ask(operation, operation.reason, asks="", now=now)
-        return self._passed_over(operation, pool, now)
-
-    def _held(self, operation: Operation, node: NodeView, now: datetime) -> Changed | None:
-        """The operation as a guard leaves it; None when its step may act.
-
-        Only an act is held. What was begun, such as a reboot that was asked for, is waited for and proven all the same.
-        """
-        hold = self._hold(operation, node, now)
-        if hold is None:
-            return None
-        if hold.needs_human:
-            return operations.ask(operation, hold.reason, asks=hold.asks, now=now)
-        return operations.hold(operation, hold.reason, now=now, after=hold.after)
-
-    def _passed_over(self, operation: Operation, pool: Pool | None, now: datetime) -> Changed | None:
-        """The operation with its next rung passed over, if that may not be taken; only asked before it is begun."""
-        rung = operations.next_rung(operation)
-        if rung is None or pool is None:
-            return None
-        cards = {fault.gpu for fault in operation.faults if fault.gpu and fault.gpu.key}
-        since = now - self.policy.attempts.window
-        tried = Tried(
-            rung=rung,
-            operation=operation,
-            pool=pool,
-            policy=self.policy,
-            attempts=self.store.attempts.of(operation.node.name, cards, since=since, besides=operation.id),
-            offender=self._offender(cards, now),
-            now=now,
-        )
-        why = passed_over(tried)
-        return operations.pass_over(operation, why, now=now) if why else None
-
-    def _offender(self, cards: Iterable[Gpu], now: datetime) -> str | None:
-        """The sentence by which one of these cards is past the policy's limit."""
-        told = (is_offender(self.store.history.of(card), self.policy.offenders, now) for card in sorted(cards, key=str))
-        return next((sentence for sentence in told if sentence), None)
-
-    def _hold(self, operation: Operation, node: NodeView, now: datetime) -> Hold | None:
-        step = self._step(operation)
-        pool = self.policy.pool_of(node.labels)
-        pause = self.store.pause.get()
-        codes = [fault.code for fault in operation.faults]
-        seen = Circumstances(
-            operation=operation,
-            step=step.name,
-            hurts=step.hurts,
-            node=node,
-            policy=self.policy,
-            pool=pool,
-            mode=self.policy.mode_for(pool, codes) if pool else Mode.OBSERVE,
-            paused=pause.sentence if pause else None,
-            tripped=self.store.breaker.sentence(self.policy.breaker),
-            budgets=self.store.operations.budgets(budget_limits(step.hurts, self.policy, pool)),
-            last_disruption=self.store.operations.last_disruption(node.name, besides=operation.id),
-            now=now,
-        )
-        return first_hold(seen)
 
     def _act(self, operation: Operation, step: Step[Any], act: Act, now: datetime) -> bool:
         """Intent, look again, act."""
@@ -224,7 +151,7 @@ class Engine:
         held = replace(intent, version=version)
         try:
             if step.hurts is not Hurts.NEW_WORK:  # the cordon's own patch refuses a node that has changed
-                stopped = self._looked_again(held)
+                stopped = self.objections.looked_again(held, step, self.clock)
                 if stopped is not None:
                     return self._settle(held, stopped, self.clock(), claim)
             return self._perform(held, step, act.effects, claim)
@@ -236,14 +163,6 @@ class Engine:
             raise
         except Exception as error:  # noqa: BLE001 - as above
             return self._settle(held, _own_error(held, error, self.clock()), self.clock(), claim)
-
-    def _looked_again(self, held: Operation) -> Changed | None:
-        """The operation as a fresh look at node, guards and budgets leaves it; None when it may act (P4)."""
-        node = self.ports.nodes.get(held.node.name)
-        stopped = self._stopped(held, node, self.clock())
-        if stopped is None and node is not None:
-            stopped = self._held(held, node, self.clock())
-        return stopped
 
     def _perform(self, operation: Operation, step: Step[Any], effects: tuple[Effect, ...], claim: Claim) -> bool:
         """The effects in order, then what they answered and the claim's return. An error leaves the rest undone.
@@ -259,7 +178,7 @@ class Engine:
             if now + CALL > claim.until or self._overtaken(operation, step):
                 break
             if step.hurts is Hurts.RUNNING_WORK and now - looked_at > FRESH:
-                if self._looked_again(operation) is not None:
+                if self.objections.looked_again(operation, step, self.clock) is not None:
                     break
                 looked_at = now
             try:

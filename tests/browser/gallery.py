@@ -14,8 +14,9 @@ from werkzeug.serving import make_server
 
 from app.domain.facts import NodeView, TicketRef
 from app.domain.faults import Fault, Gpu
+from app.domain.folding import open_repair
 from app.domain.history import row_of
-from app.domain.operations import NodeRef, Operation, Result, State, open_repair
+from app.domain.operations import NodeRef, Operation, Result, State
 from app.domain.plans import repair
 from app.domain.plans.planned import PlannedStep, StepState
 from app.domain.policies import AlertNames, ClusterName, Mode, Policy, Pool, Rung

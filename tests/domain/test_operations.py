@@ -7,9 +7,9 @@ import pytest
 
 from app.domain.facts import TicketRef
 from app.domain.faults import Gpu
+from app.domain.folding import MAX_FAULTS, attach, join
 from app.domain.operations import (
     LOOK_AGAIN,
-    MAX_FAULTS,
     PICKED_UP_WITHIN,
     Changed,
     NodeRef,
@@ -18,12 +18,10 @@ from app.domain.operations import (
     State,
     apply,
     ask,
-    attach,
     begin,
     finish,
     give_back,
     hold,
-    join,
     learn,
     next_rung,
     note,

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.operations import Operation, Result, State, apply, finish, join, pass_over
+from app.domain.folding import join
+from app.domain.operations import Operation, Result, State, apply, finish, pass_over
 from app.domain.outcomes import Done, Failed, NeedsHuman, Wait
 from app.domain.people import ORDERS, OrderRefusedError, give
 from app.domain.policies import Then, When

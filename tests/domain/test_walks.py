@@ -11,19 +11,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from app.domain.folding import MAX_FAULTS, attach, join
 from app.domain.operations import (
-    MAX_FAULTS,
     Changed,
     Operation,
     Result,
     State,
     apply,
     ask,
-    attach,
     begin,
     give_back,
     hold,
-    join,
     learn,
     next_rung,
     pass_over,

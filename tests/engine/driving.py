@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from app.domain.faults import Fault, Gpu
-from app.domain.operations import NodeRef, Operation, open_repair
+from app.domain.folding import open_repair
+from app.domain.operations import NodeRef, Operation
 from app.domain.policies import Policy, Rung, When
 from app.domain.timeline import Entry
 from app.store import Change, Committed, Store

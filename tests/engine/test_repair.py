@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from app.domain.effects import PatchNode
-from app.domain.operations import Changed, Operation, join
+from app.domain.folding import join
+from app.domain.operations import Changed, Operation
 from app.domain.people import give
 from app.domain.policies import Mode, Rung
 from app.store import Change, Committed, Store

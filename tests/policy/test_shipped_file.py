@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from app.domain.faults import Fault, Gpu
-from app.domain.operations import NodeRef, Operation, join, open_repair
+from app.domain.folding import join, open_repair
+from app.domain.operations import NodeRef, Operation
 from app.domain.plans.repair import RUNGS
 from app.domain.policies import Ladder, Mode, Policy, Rung, When
 from app.domain.xids import XidClass

@@ -7,8 +7,9 @@ import pytest
 
 from app.domain.effects import PatchNode, RemoveNodeJob
 from app.domain.facts import NodeJobView, NodeView
+from app.domain.folding import join
 from app.domain.marks import ANNOTATION
-from app.domain.operations import Operation, Result, give_back, join
+from app.domain.operations import Operation, Result, give_back
 from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
 from tests.building import (
     a_fault,

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 from app.domain.alerts import Alert
 from app.domain.facts import NodeView
 from app.domain.faults import Fault, Gpu
+from app.domain.folding import open_repair
 from app.domain.history import HistoryRow
-from app.domain.operations import NodeRef, Operation, Result, finish, open_repair
+from app.domain.operations import NodeRef, Operation, Result, finish
 from app.domain.policies import Rung
 from app.domain.timeline import Entry
 from app.domain.triage import Decision

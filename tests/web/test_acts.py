@@ -11,7 +11,8 @@ import pytest
 
 from app.domain.facts import TicketRef
 from app.domain.faults import Fault, Gpu
-from app.domain.operations import NodeRef, Operation, State, open_repair
+from app.domain.folding import open_repair
+from app.domain.operations import NodeRef, Operation, State
 from app.domain.people import ORDERS, OrderRefusedError, give
 from app.domain.plans import repair
 from app.domain.plans.planned import PlannedStep, StepState

@@ -16,8 +16,9 @@ from werkzeug.serving import make_server
 from app.cli import root
 from app.domain.breaker import Opened
 from app.domain.faults import Fault, Gpu
+from app.domain.folding import open_repair
 from app.domain.history import HistoryRow
-from app.domain.operations import NodeRef, ask, open_repair
+from app.domain.operations import NodeRef, ask
 from app.domain.triage import Decision
 from app.store import AlertRecord, Change, FellIll
 from tests.web.conftest import Web, alert, body, gpu_node

@@ -10,7 +10,8 @@ from datetime import timedelta
 import pytest
 
 from app.domain.faults import Fault, Gpu
-from app.domain.operations import NodeRef, Operation, Result, State, finish, open_repair
+from app.domain.folding import open_repair
+from app.domain.operations import NodeRef, Operation, Result, State, finish
 from app.domain.plans.planned import StepState
 from app.domain.policies import Mode
 from app.store import Change, Committed
