@@ -1,4 +1,4 @@
-"""`python -m simulator`: the simulated cluster as a process of its own, until Ctrl-C or SIGTERM."""
+"""`python -m simulator`: the simulated cluster as a process of its own, until Ctrl-C, SIGTERM or SIGHUP."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import threading
 from pathlib import Path
 
 from simulator.cluster import start, write_kubeconfig
+from simulator.local_ports import why_not
+from simulator.signals import ENDING
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,8 +25,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cluster-label", default="demo", help="the `cluster` label on alerts (demo)")
     parser.add_argument("--no-workloads", action="store_true", help="nodes and the GPU Operator only")
     given = parser.parse_args(arguments)
+    if refused := why_not(given.port):
+        parser.error(refused)
     ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ENDING:
         signal.signal(number, lambda *_: ended.set())
     with start(
         nodes=given.nodes,

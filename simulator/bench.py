@@ -30,7 +30,7 @@ from simulator import valkey
 from simulator.actors.alert_bodies import Part, body_of, xid_labels
 from simulator.bench_limits import empty_flask
 from simulator.cluster import Cluster
-from simulator.sickbay_processes import SickbayProcesses
+from simulator.sickbay_components import SickbayComponents
 
 Object = dict[str, Any]
 POLICY = Path(__file__).parent / "bench.policy.yaml"
@@ -65,19 +65,19 @@ def command(seconds: float, nodes: int) -> None:
 
 
 @contextmanager
-def _house(nodes: int, *, workers: int) -> Iterator[tuple[Cluster, SickbayProcesses]]:
+def _house(nodes: int, *, workers: int) -> Iterator[tuple[Cluster, SickbayComponents]]:
     """A fresh store and cluster without actors: what is measured is Sickbay and the API, not kubelets."""
     with (
         tempfile.TemporaryDirectory(prefix="sickbay-bench-") as made,
         valkey.start() as store,
         clusters.start(nodes=[f"gpu-b{number:03d}" for number in range(1, nodes + 1)], actors=False) as cluster,
-        SickbayProcesses(Path(made), store.url, cluster.kubeconfig, POLICY, workers=workers) as sickbay,
+        SickbayComponents(Path(made), store.url, cluster.kubeconfig, POLICY, workers=workers) as sickbay,
     ):
         sickbay.wait_for_nodes()
         yield cluster, sickbay
 
 
-def _webhook(table: Table, sickbay: SickbayProcesses, seconds: float) -> None:
+def _webhook(table: Table, sickbay: SickbayComponents, seconds: float) -> None:
     token = sickbay.webhook_token_file.read_text().strip()
     numbers = iter(range(10**9))
     lock = threading.Lock()
@@ -111,7 +111,7 @@ def _rate(url: str, token: str, body: Callable[[], bytes], seconds: float) -> fl
     return answers / (time.monotonic() - began)
 
 
-def _singles(table: Table, cluster: Cluster, sickbay: SickbayProcesses, nodes: Sequence[str]) -> None:
+def _singles(table: Table, cluster: Cluster, sickbay: SickbayComponents, nodes: Sequence[str]) -> None:
     token = sickbay.webhook_token_file.read_text().strip()
     cordoned = _Cordons(cluster)
     ours = []
@@ -131,7 +131,7 @@ def _singles(table: Table, cluster: Cluster, sickbay: SickbayProcesses, nodes: S
         )
 
 
-def _storm(table: Table, cluster: Cluster, sickbay: SickbayProcesses) -> None:
+def _storm(table: Table, cluster: Cluster, sickbay: SickbayComponents) -> None:
     token = sickbay.webhook_token_file.read_text().strip()
     cordoned = _Cordons(cluster)
     with _connection(sickbay.webhook_url) as (connection, path):

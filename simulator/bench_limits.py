@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import requests
 from flask import Flask, request
 
 from simulator.children import Child
+from simulator.local_ports import free_port
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,9 +32,7 @@ def empty() -> Flask:
 @contextmanager
 def empty_flask(directory: Path) -> Iterator[str]:
     """That application behind gunicorn with Sickbay's own configuration; yields its URL."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     argv = [sys.executable, "-m", "gunicorn", "--config", str(ROOT / "config" / "gunicorn.conf.py")]
     argv += ["--bind", f"127.0.0.1:{port}", "simulator.bench_limits:empty()"]
     child = Child(argv, log=directory / "empty-flask.log", cwd=ROOT, environ=dict(os.environ))

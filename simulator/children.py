@@ -1,6 +1,7 @@
-"""Child processes that never outlive their parent, however that dies: for the demo, the benches and the tests.
+"""Child processes that end with their parent, however that dies: for the demo, the benches and the tests.
 
-A small shell between the two waits on a pipe from the parent and ends the child when the pipe closes.
+A small shell between the two, the keeper, waits on a pipe from the parent. When the pipe closes it sends SIGTERM to the
+child, after `STOP_S` SIGKILL, and at last ends whatever the child has left in their common process group.
 """
 
 from __future__ import annotations
@@ -11,9 +12,25 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
-_KEEPER = '"$@" </dev/null & echo $!; read -r _; { kill -TERM $!; wait $!; } 2>/dev/null'
+STOP_S = 10
+"""Seconds from SIGTERM to SIGKILL."""
+_MARGIN_S = 5.0  # for the keeper's own work, on a machine that is busy
+
+# File descriptor 3 is the way back to the parent, and is nobody else's; what the child prints goes to the log.
+_KEEPER = """
+exec 3>&1 >&2
+stop_s=$1; shift
+"$@" </dev/null 3>&- & child=$!
+echo $child >&3
+exec 3>&-
+read -r _
+exec 2>/dev/null
+kill -TERM $child
+{ sleep "$stop_s"; kill -KILL $child; } &
+wait $child
+kill -KILL 0
+"""
 
 
 class Child:
@@ -25,7 +42,7 @@ class Child:
         self.log = log
         with log.open("ab") as output:
             self._keeper = subprocess.Popen(
-                ["/bin/sh", "-c", f"exec 3>&1 >&2; {_KEEPER.replace('echo $!', 'echo $! >&3')}", "sh", *argv],
+                ["/bin/sh", "-c", _KEEPER, "sh", str(STOP_S), *argv],
                 cwd=cwd,
                 env=dict(environ) if environ is not None else None,
                 stdin=subprocess.PIPE,
@@ -33,9 +50,9 @@ class Child:
                 stderr=output,
                 start_new_session=True,  # Ctrl-C in a terminal is for the parent, which stops its children in order
             )
-        told: IO[bytes] | None = self._keeper.stdout
-        assert told is not None  # noqa: S101 - for the type checker
-        self.pid = int(told.readline())
+        assert self._keeper.stdout is not None  # noqa: S101 - for the type checker
+        with self._keeper.stdout as told:
+            self.pid = int(told.readline())
 
     @property
     def alive(self) -> bool:
@@ -49,12 +66,22 @@ class Child:
             return True
 
     def kill(self) -> None:
-        """SIGKILL, as the out-of-memory killer would."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+        """SIGKILL, as the out-of-memory killer would, and waits for its end."""
+        if self._keeper.returncode is None:  # else the number may be another process's by now
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
         self.stop()
 
+    def ask_to_end(self) -> None:
+        """SIGTERM, without waiting, so that several can end at the same time."""
+        assert self._keeper.stdin is not None  # noqa: S101 - for the type checker
+        self._keeper.stdin.close()
+
     def stop(self) -> None:
-        """SIGTERM, and waits for its end."""
-        if self._keeper.returncode is None:
-            self._keeper.communicate()
+        """SIGTERM, and waits for its end: not much longer than `STOP_S`, whatever it does. Twice is once."""
+        self.ask_to_end()
+        try:
+            self._keeper.wait(STOP_S + _MARGIN_S)
+        except subprocess.TimeoutExpired:  # the keeper itself was stopped
+            os.killpg(self._keeper.pid, signal.SIGKILL)
+            self._keeper.wait()

@@ -78,9 +78,9 @@ class Cluster:
         self.machines["control-1"] = machine("control-1", gpus=0)
         self.store = Store()
         self.audit = Audit()
-        self._directory = Path(tempfile.mkdtemp(prefix="simulated-cluster-"))
         self.routes = Routes(self.store, self.audit, USERS, {})
-        self.server = ApiServer(self.routes, port)
+        self.server = ApiServer(self.routes, port)  # first: a port that is taken leaves no files
+        self._directory = Path(tempfile.mkdtemp(prefix="simulated-cluster-"))
         self.url = self.server.url
         self.kubeconfig = write_kubeconfig(self._directory / "kubeconfig", self.url, "simulator-client")
         self.api = ApiClient(self.url, "simulator-actors", "simulator-actors/1.0")

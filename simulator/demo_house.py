@@ -16,7 +16,7 @@ from simulator import valkey
 from simulator.bmc import PREFIX
 from simulator.cluster import Cluster
 from simulator.demo_policy import rendered
-from simulator.sickbay_processes import SickbayProcesses
+from simulator.sickbay_components import SickbayComponents
 from simulator.stage import Stage
 from simulator.ticket_desk import TicketDesk
 from simulator.valkey import EmbeddedValkey
@@ -38,13 +38,13 @@ def staged(speed: float, port: int = 0) -> Iterator[Stage]:
         policy = directory / "policy.yaml"
         bmc = f"{cluster.url}{PREFIX.rstrip('/')}"
         policy.write_text(rendered(speed, tickets=tickets, bmc=bmc, bmc_secret_file=cluster.bmc.secret_file))
-        with SickbayProcesses(directory, store.url, cluster.kubeconfig, policy, port) as sickbay:
+        with SickbayComponents(directory, store.url, cluster.kubeconfig, policy, port) as sickbay:
             cluster.alerting.send_to(sickbay.webhook_url, sickbay.webhook_token_file)
             _hand_in(cluster, sickbay, store, TicketDesk(tickets))
             yield Stage(cluster.url, sickbay.url, made)
 
 
-def _hand_in(cluster: Cluster, sickbay: SickbayProcesses, store: EmbeddedValkey, desk: TicketDesk) -> None:
+def _hand_in(cluster: Cluster, sickbay: SickbayComponents, store: EmbeddedValkey, desk: TicketDesk) -> None:
     """What the control page can do to the rest of the house."""
 
     def kill_worker(_given: object) -> str:

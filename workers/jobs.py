@@ -13,7 +13,7 @@ from rq import get_current_job
 
 from app.errors import SickbayError
 from app.queue import URGENT
-from workers.wiring import Wiring, of_this_process
+from workers.wiring import Wiring, own_wiring
 
 log = structlog.get_logger("sickbay.jobs")
 
@@ -27,14 +27,14 @@ def advance(ids: list[str]) -> None:
     From the urgent queue only what keeps new work away: the rest goes to the steady queue, so that in a storm every
     cordon comes before any drain.
     """
-    wiring = of_this_process()
+    wiring = own_wiring()
     job = get_current_job()
     _advance(wiring, ids, only_urgent=job is not None and job.origin == URGENT)
 
 
 def place(pending: list[str]) -> None:
     """Find the node of alerts that the inventory did not know, from fresh reads; what has none is noted."""
-    wiring = of_this_process()
+    wiring = own_wiring()
     inventory = wiring.ports.places.inventory()
     opened = set()
     for each in pending:

@@ -55,7 +55,7 @@ class Wiring:
 
 
 @functools.cache
-def of_this_process() -> Wiring:
+def own_wiring() -> Wiring:
     """The wiring by this process's environment, made once. RQ jobs have no other way to their means."""
     return wire(Settings.from_environment())
 

@@ -13,23 +13,23 @@ Path = tuple[str, ...]
 _TRACKED: tuple[Path, ...] = (("spec",), ("metadata", "labels"), ("metadata", "annotations"))
 
 
-def managed(old: Object, new: Object, manager: str, at: str, api_version: str) -> list[Object]:
-    """The managedFields of `new` after `manager` wrote it in the place of `old`."""
+def managed(old: Object, new: Object, writer: str, at: str, api_version: str) -> list[Object]:
+    """The managedFields of `new` after `writer` wrote it in the place of `old`."""
     changed, gone = _differences(old, new)
     entries = []
     owned: Object = {}
     for entry in old["metadata"].get("managedFields") or []:
         fields = entry["fieldsV1"]
-        for path in gone if entry["manager"] == manager else gone + changed:
+        for path in gone if entry["manager"] == writer else gone + changed:
             fields = _without(fields, path)
-        if entry["manager"] == manager:
+        if entry["manager"] == writer:
             owned = fields
         elif fields:
             entries.append({**entry, "fieldsV1": fields})
     for path in changed:
         owned = _with(owned, path)
     if owned:
-        about = {"manager": manager, "operation": "Update", "apiVersion": api_version, "time": at}
+        about = {"manager": writer, "operation": "Update", "apiVersion": api_version, "time": at}
         entries.append({**about, "fieldsType": "FieldsV1", "fieldsV1": owned})
     return entries
 

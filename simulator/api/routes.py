@@ -141,9 +141,9 @@ class Routes:
             case "GET":
                 return _shown(existing(store, kind, key), target)
             case "PATCH":
-                return _shown(patch(store, kind, key, _merge_patch(request), manager=_manager(request)), target)
+                return _shown(patch(store, kind, key, _merge_patch(request), writer=_writer(request)), target)
             case "PUT":
-                return _shown(replace(store, kind, key, decoded(request.body), manager=_manager(request)), target)
+                return _shown(replace(store, kind, key, decoded(request.body), writer=_writer(request)), target)
             case "DELETE":
                 stored, status = delete(store, kind, key, _delete_options(request))
                 return _shown(stored, target) if status is None else Answer(body=encode(status))
@@ -247,8 +247,8 @@ def _merge_patch(request: Request) -> Any:
     return decoded(request.body)
 
 
-def _manager(request: Request) -> str:
-    """The field manager: as named, else the first word of the user agent."""
+def _writer(request: Request) -> str:
+    """Who owns the fields (`fieldManager`): as named, else the first word of the user agent."""
     return request.query.get("fieldManager") or request.agent.partition("/")[0]
 
 

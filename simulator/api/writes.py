@@ -70,7 +70,7 @@ def create(store: Store, kind: Kind, namespace: str, an_object: Any) -> Stored:
         return store.put(kind, (namespace, name), new)
 
 
-def patch(store: Store, kind: Kind, key: Key, change: Any, *, status: bool = False, manager: str = "") -> Stored:
+def patch(store: Store, kind: Kind, key: Key, change: Any, *, status: bool = False, writer: str = "") -> Stored:
     """Applies a merge patch; a uid or resourceVersion in its metadata is a precondition.
 
     Raises:
@@ -80,10 +80,10 @@ def patch(store: Store, kind: Kind, key: Key, change: Any, *, status: bool = Fal
         raise bad_request("a merge patch is a JSON object")
     with store.lock:
         now = existing(store, kind, key)
-        return _write(store, kind, key, now, merged(now.object, change), status=status, manager=manager)
+        return _write(store, kind, key, now, merged(now.object, change), status=status, writer=writer)
 
 
-def replace(store: Store, kind: Kind, key: Key, an_object: Any, *, status: bool = False, manager: str = "") -> Stored:
+def replace(store: Store, kind: Kind, key: Key, an_object: Any, *, status: bool = False, writer: str = "") -> Stored:
     """Puts a whole object in place of the one there is; without a resourceVersion it overwrites.
 
     Raises:
@@ -93,7 +93,7 @@ def replace(store: Store, kind: Kind, key: Key, an_object: Any, *, status: bool 
     with store.lock:
         now = existing(store, kind, key)
         metadata = {"name": key[1], **(given.get("metadata") or {})}
-        return _write(store, kind, key, now, {**given, "metadata": metadata}, status=status, manager=manager)
+        return _write(store, kind, key, now, {**given, "metadata": metadata}, status=status, writer=writer)
 
 
 def existing(store: Store, kind: Kind, key: Key) -> Stored:
@@ -108,7 +108,7 @@ def existing(store: Store, kind: Kind, key: Key) -> Stored:
     return found
 
 
-def _write(store: Store, kind: Kind, key: Key, now: Stored, wanted: Object, *, status: bool, manager: str) -> Stored:
+def _write(store: Store, kind: Kind, key: Key, now: Stored, wanted: Object, *, status: bool, writer: str) -> Stored:
     old, metadata = now.object, wanted["metadata"]
     check(kind, key[1], old, metadata)
     if metadata.get("name") != key[1]:
@@ -116,8 +116,8 @@ def _write(store: Store, kind: Kind, key: Key, now: Stored, wanted: Object, *, s
     new = revised(kind, old, wanted, status=status)
     if new is old:
         return now
-    if kind is NODES and not status and manager:
-        fields = managed(old, new, manager, timestamp(), kind.api_version)
+    if kind is NODES and not status and writer:
+        fields = managed(old, new, writer, timestamp(), kind.api_version)
         new = {**new, "metadata": {**new["metadata"], "managedFields": fields}}
     marked = new["metadata"]
     if "deletionTimestamp" in marked and not marked.get("finalizers") and not marked["deletionGracePeriodSeconds"]:

@@ -15,7 +15,7 @@ import requests
 from simulator import cluster as clusters
 from simulator import valkey
 from simulator.cluster import Cluster
-from simulator.sickbay_processes import SickbayProcesses
+from simulator.sickbay_components import SickbayComponents
 from simulator.valkey import EmbeddedValkey
 
 Object = dict[str, Any]
@@ -31,7 +31,7 @@ class House:
     """What a story plays with."""
 
     cluster: Cluster
-    sickbay: SickbayProcesses
+    sickbay: SickbayComponents
     valkey: EmbeddedValkey
 
     def strike(self, what: str, **body: Any) -> None:
@@ -143,7 +143,7 @@ def a_house(
     with (
         valkey.start() as store,
         clusters.start(nodes=nodes, speed=SPEED, workloads=workloads) as cluster,
-        SickbayProcesses(
+        SickbayComponents(
             directory, store.url, cluster.kubeconfig, POLICY, workers=workers, environ=environ or {}
         ) as sickbay,
     ):

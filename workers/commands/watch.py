@@ -19,7 +19,7 @@ from app.errors import StoreUnavailable
 from app.settings import Settings
 from workers.commands.heartbeat import Heartbeat
 from workers.watch.streams import Streams
-from workers.wiring import Wiring, of_this_process
+from workers.wiring import Wiring, own_wiring
 
 TICK = 0.2
 """Seconds between two looks at what was nudged."""
@@ -50,7 +50,7 @@ def command() -> None:
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    wiring = of_this_process()
+    wiring = own_wiring()
     watching = Watching(wiring)
     streams = Streams(wiring.feeds, on_nudge=watching.nudge, on_inventory=watching.write_inventory)
     streams.start()

@@ -15,7 +15,7 @@ from app import logs
 from app.queue import QUEUES
 from app.settings import Settings
 from workers.commands.heartbeat import Heartbeat
-from workers.wiring import of_this_process
+from workers.wiring import own_wiring
 
 MAX_JOBS = 1000
 """Jobs after which the RQ worker inside is made anew, so that nothing it gathers grows for ever."""
@@ -36,7 +36,7 @@ def command() -> None:
     settings = Settings.from_environment()
     settings.require_redis_url()
     logs.configure("worker", settings.log_level)
-    wiring = of_this_process()
+    wiring = own_wiring()
     log.info("worker started", owner=wiring.engine.owner, pools=[pool.name for pool in wiring.policy.pools])
     with Heartbeat(wiring.store, "worker", wiring.engine.owner):
         while _work(wiring.redis):

@@ -1,4 +1,4 @@
-"""Evidence: note what the alert and the node say before anything is changed on it."""
+"""Evidence: note what the node and its pods say, once it is cordoned and before anything else is changed on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sickbay's own processes beside the simulated cluster: web, worker and watch, started as anybody would start them.
+"""Sickbay's own components beside the simulated cluster: web, worker and watch, started as anybody would start them.
 
 Only commands and environment, no import: what runs here is what runs in production.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import sys
 import time
 from collections.abc import Mapping
@@ -19,13 +18,14 @@ from typing import Self
 import requests
 
 from simulator.children import Child
+from simulator.local_ports import free_port
 
 READY_S = 40.0
 """How long web may take until it is ready: imports on a slow laptop take most of it."""
 
 
 @dataclass
-class SickbayProcesses:
+class SickbayComponents:
     """One web, one watch and `workers` workers on a store and a cluster. Logs, tokens and URL lie in `directory`."""
 
     directory: Path
@@ -38,7 +38,7 @@ class SickbayProcesses:
     children: dict[str, Child] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self.port = self.port or _free_port()
+        self.port = self.port or free_port()
         self.webhook_token_file = _token(self.directory / "webhook-token")
         self.api_token_file = _token(self.directory / "api-token")
 
@@ -87,10 +87,10 @@ class SickbayProcesses:
         while time.monotonic() < ends:
             try:
                 answer = requests.get(f"{self.url}/readyz", timeout=2)
-                if answer.ok:
+                if answer.ok and self._is_our_web():
                     return
-                missing = answer.text
-            except requests.ConnectionError as error:
+                missing = answer.text if not answer.ok else f"something else answers at {self.url}"
+            except requests.RequestException as error:
                 missing = str(error)
             dead = [name for name, child in self.children.items() if not child.alive]
             if dead:
@@ -99,6 +99,13 @@ class SickbayProcesses:
             time.sleep(0.1)
         logs = "\n".join(f"--- {name}\n{child.log.read_text()[-1500:]}" for name, child in self.children.items())
         raise RuntimeError(f"Sickbay did not get ready: {missing}\n{logs}")
+
+    def _is_our_web(self) -> bool:
+        """Only ours takes a message with this run's token; a server that was there before may be ready too."""
+        token = self.webhook_token_file.read_text().strip()
+        empty = {"version": "4", "status": "firing", "receiver": "demo", "alerts": []}
+        headers = {"Authorization": f"Bearer {token}"}
+        return requests.post(self.webhook_url, json=empty, headers=headers, timeout=2).status_code == 202
 
     def wait_for_nodes(self) -> None:
         """Until watch has written the inventory: an alert that comes before it waits a moment longer."""
@@ -109,7 +116,9 @@ class SickbayProcesses:
             time.sleep(0.1)
 
     def stop(self) -> None:
-        """Ends them all."""
+        """Ends them all, side by side."""
+        for child in self.children.values():
+            child.ask_to_end()
         for child in self.children.values():
             child.stop()
 
@@ -124,9 +133,3 @@ def _token(path: Path) -> Path:
     path.write_text(secrets.token_urlsafe(24) + "\n")
     path.chmod(0o600)
     return path
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
