@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from app.domain.alerts import read_time
+from app.domain.deadlines import count_from, due_at, is_past, next_look
 from app.domain.effects import Effect
 from app.domain.evidence import gpus_noted
 from app.domain.facts import NodeJobView, NodeView
@@ -20,9 +21,6 @@ from app.domain.policies import Policy
 from app.domain.timeline import counted, spell
 from workers.ports import Ports
 from workers.step import current, node_job_name
-
-LOOK_AGAIN = timedelta(seconds=30)
-"""The watch tells of a new boot id and of Ready at once; this is for when it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +69,11 @@ class Booting:
         unknown = f"The boot id of {node.name} is not known, so a {self.name} could not be proven"
         if _overdue(operation, node, policy, now):
             return NeedsHuman(f"{unknown}. Nothing was sent.")
-        return Wait(f"{unknown}; waits for it.")
+        return Wait(f"{unknown}; waits for it.", after=_next_look(operation, node, policy, now))
 
     def _ask(self, operation: Operation, node: NodeView, policy: Policy, now: datetime, *, boot_id: str) -> Act:
         # The first request counts: one that is asked again and again, since nobody answers, must end at the deadline.
-        memo = {"boot_id": boot_id, "asked_at": current(operation).memo.get("asked_at") or now.isoformat()}
+        memo = {"boot_id": boot_id, **count_from(current(operation), "asked_at", now)}
         return Act((self.request(operation, node, policy),), f"Asks for a {self.name} of {node.name}.", memo)
 
     def _back(self, operation: Operation, node: NodeView, policy: Policy, now: datetime) -> Outcome:
@@ -87,7 +85,7 @@ class Booting:
         missing = back if node.ready else "it is not Ready yet"
         if _overdue(operation, node, policy, now):
             return Failed(f"{node.name} has booted, but {missing} after {took}.")
-        return Wait(f"{node.name} has booted: {missing}.", after=min(LOOK_AGAIN, _left(operation, node, policy, now)))
+        return Wait(f"{node.name} has booted: {missing}.", after=_next_look(operation, node, policy, now))
 
     def _not_yet(self, operation: Operation, facts: Boot, policy: Policy, now: datetime) -> Act | Outcome:
         step, node, job = current(operation), facts.node, facts.job
@@ -103,9 +101,7 @@ class Booting:
             limit = policy.rules_for(node.labels).deadlines.reboot
             return Failed(f"{node.name} shows no new boot id {spell(limit)} after the {self.name} was asked for.")
         seen = {"seen": job.uid} if job is not None else {}
-        return Wait(
-            f"Waits for {node.name} to boot.", after=min(LOOK_AGAIN, _left(operation, node, policy, now)), memo=seen
-        )
+        return Wait(f"Waits for {node.name} to boot.", after=_next_look(operation, node, policy, now), memo=seen)
 
     def refusal(self, facts: Boot) -> str | None:  # noqa: ARG002 - for those whose request can be refused
         """The sentence by which the request was refused, None when it may have been taken."""
@@ -113,11 +109,15 @@ class Booting:
 
 
 def _overdue(operation: Operation, node: NodeView, policy: Policy, now: datetime) -> bool:
-    return _left(operation, node, policy, now) <= timedelta(0)
+    return is_past(_ends(operation, node, policy, now), now)
 
 
-def _left(operation: Operation, node: NodeView, policy: Policy, now: datetime) -> timedelta:
+def _next_look(operation: Operation, node: NodeView, policy: Policy, now: datetime) -> timedelta:
+    return next_look(now, _ends(operation, node, policy, now))
+
+
+def _ends(operation: Operation, node: NodeView, policy: Policy, now: datetime) -> datetime | None:
     # Counted from the request: the step may have waited long for a boot id, a worker or the end of a pause before it.
     step = current(operation)
-    since = read_time(step.memo.get("asked_at")) or step.started_at or now
-    return since + policy.rules_for(node.labels).deadlines.reboot - now
+    limit = policy.rules_for(node.labels).deadlines.reboot
+    return due_at(step, limit, now, since=read_time(step.memo.get("asked_at")))

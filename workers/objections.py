@@ -46,8 +46,8 @@ class Objections:
                 return operations.ask(operation, reason, asks="", now=now)
             case Away(reason, overdue=True):
                 return operations.ask(operation, reason, asks="", now=now)
-            case Away(reason):
-                return operations.apply(operation, Wait(reason), now=now)
+            case Away(reason, after=after):
+                return operations.apply(operation, Wait(reason, after), now=now)
         if operation.current is None:
             return operations.ask(operation, operation.reason, asks="", now=now)
         return self._passed_over(operation, pool, now)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, Protocol
 
+from app.domain.deadlines import is_past, next_look
 from app.domain.effects import NodeJob, RemoveNodeJob, StartNodeJob
 from app.domain.evidence import gpus_noted
 from app.domain.facts import NodeJobView, NodeView
@@ -22,10 +23,6 @@ from workers.step import current, node_job_name
 
 GRACE = timedelta(minutes=2)
 """How long after its deadline a node job may still be reported active before Sickbay stops believing in its end."""
-
-
-LOOK_AGAIN = timedelta(seconds=30)
-"""The watch tells of a node job's end at once; this is for when it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +79,19 @@ class Proof:
         if job.ended:
             return self._judged(operation, facts, job, policy)
         limit = self.test.node_job(name, operation, facts.node, policy).deadline
-        since = job.created_at or current(operation).started_at or now
-        if now > since + limit + GRACE:
-            return self._overdue(operation, facts, name, limit, gave_up=now > since + limit + 2 * GRACE)
+        ends = (job.created_at or current(operation).started_at or now) + limit + GRACE
+        if is_past(ends, now):
+            return self._overdue(operation, facts, name, limit, ends + GRACE, now)
+        after = next_look(now, ends)
         if not job.started and job.reason:
             text = f"The {self.noun} of {facts.node.name} has not started: {job.reason.rstrip('.')}."
-            return Wait(text, after=LOOK_AGAIN, memo={"seen": name})
+            return Wait(text, after=after, memo={"seen": name})
         text = f"The {self.noun} of {facts.node.name} runs, for {spell(limit)} at most."
-        return Wait(text, after=LOOK_AGAIN, memo={"seen": name})
+        return Wait(text, after=after, memo={"seen": name})
 
-    def _overdue(self, operation: Operation, run: Run, name: str, limit: timedelta, *, gave_up: bool) -> Act | Outcome:
+    def _overdue(
+        self, operation: Operation, run: Run, name: str, limit: timedelta, gives_up: datetime, now: datetime
+    ) -> Act | Outcome:
         """Told to end once; a process that survives that is not waited for twice as long."""
         job, memo = run.job, current(operation).memo
         stuck = job.reason.rstrip(".") if job is not None and not job.started else ""
@@ -99,9 +99,10 @@ class Proof:
         if memo.get("seen") != name or not memo.get("why"):
             ending = RemoveNodeJob(key=f"{name}/remove", name=name)
             return Act((ending,), f"Ends the {self.noun} of {run.node.name}: {why}.", {"seen": name, "why": why})
-        if gave_up:
+        if is_past(gives_up, now):
             return NeedsHuman(f"The {self.noun} of {run.node.name} cannot be ended: {why}. Delete {name}, then retry.")
-        return Wait(f"Waits for the {self.noun} of {run.node.name} to end: {why}.")
+        text = f"Waits for the {self.noun} of {run.node.name} to end: {why}."
+        return Wait(text, after=next_look(now, gives_up))
 
     def _judged(self, operation: Operation, run: Run, job: NodeJobView, policy: Policy) -> Act | Outcome:
         if not job.output:

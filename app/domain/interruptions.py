@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from app.domain.alerts import read_time
+from app.domain.deadlines import LOOK_AGAIN, is_past, next_look
 from app.domain.facts import NodeView
 from app.domain.marks import read_mark
 from app.domain.operations import Operation, Result
@@ -42,6 +43,8 @@ class Away:
 
     reason: str
     overdue: bool = False
+    after: timedelta = LOOK_AGAIN
+    """When to look again."""
 
 
 def interruption(
@@ -86,11 +89,13 @@ def _away(operation: Operation, now: datetime) -> Away:
     name = operation.node.name
     asked = operation.last("replace")
     since = read_time(asked.memo.get("sent")) if asked else None
-    if since is not None and now >= since + REPLACED_WITHIN:
+    limit = None if since is None else since + REPLACED_WITHIN
+    if is_past(limit, now):
         return Away(
             f"{name} is gone, as asked, and no machine took its name within {spell(REPLACED_WITHIN)}.", overdue=True
         )
-    return Away(f"{name} is gone, as asked; waits for the machine that takes its name.")
+    text = f"{name} is gone, as asked; waits for the machine that takes its name."
+    return Away(text, after=next_look(now, limit))
 
 
 def _is_ours(operation: Operation, node: NodeView) -> bool:

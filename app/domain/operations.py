@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from app.domain.deadlines import start_clock, stop_clock
 from app.domain.facts import TicketRef
 from app.domain.faults import Fault
 from app.domain.outcomes import Act, Done, Learned, NeedsHuman, Outcome, Wait
@@ -174,16 +175,18 @@ def note(operation: Operation, memo: Mapping[str, str]) -> Operation:
 
 
 def hold(operation: Operation, reason: str, *, now: datetime, after: timedelta) -> Changed:
-    """Held by a guard, which is asked again after `after`."""
+    """Held by a guard, which is asked again after `after`. The time until it goes on is not its step's."""
     entries = () if operation.reason == reason else (Entry(now, SICKBAY, reason),)
-    held = replace(operation, state=State.HELD, reason=reason, asks="", next_check_at=now + after)
+    held = replace(_stopped(operation, now), state=State.HELD, reason=reason, asks="", next_check_at=now + after)
     return held, entries
 
 
 def ask(operation: Operation, reason: str, *, asks: str, now: datetime) -> Changed:
-    """Brought before a person, who may approve `asks` if it names something."""
+    """Brought before a person, who may approve `asks` if it names something. Their time is not the step's."""
     entries = () if operation.reason == reason else (Entry(now, SICKBAY, reason),)
-    asked = replace(operation, state=State.NEEDS_HUMAN, reason=reason, asks=asks, next_check_at=now + LOOK_AGAIN)
+    asked = replace(
+        _stopped(operation, now), state=State.NEEDS_HUMAN, reason=reason, asks=asks, next_check_at=now + LOOK_AGAIN
+    )
     return asked, entries
 
 
@@ -288,9 +291,14 @@ def _current(operation: Operation) -> PlannedStep:
     return step
 
 
+def _stopped(operation: Operation, now: datetime) -> Operation:
+    step = operation.current
+    return operation if step is None else _with(operation, replace(step, memo=stop_clock(step, now)))
+
+
 def _started(step: PlannedStep, now: datetime) -> PlannedStep:
     if step.state is not StepState.PENDING:
-        return step
+        return replace(step, memo=start_clock(step, now))
     return replace(step, attempt=step.attempt + 1, started_at=now)
 
 

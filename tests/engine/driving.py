@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from app.domain.faults import Fault, Gpu
 from app.domain.folding import open_repair
 from app.domain.operations import NodeRef, Operation
+from app.domain.people import give
 from app.domain.policies import Policy, Rung, When
 from app.domain.timeline import Entry
 from app.store import Change, Committed, Store
@@ -90,6 +91,13 @@ class Story:
         found = self.store.operations.load(operation_id)
         assert found is not None
         return found
+
+    def order(self, what: str, operation_id: str = f"op-{NODE}") -> None:
+        """A person's order, as the API commits it."""
+        operation = self.operation(operation_id)
+        ordered, entries = give(operation, what, actor="ana", reason="looked at it", now=self.now)
+        change = Change(operation=ordered, expected_version=operation.version, entries=entries, now=self.now)
+        assert isinstance(self.store.operations.commit(change), Committed)
 
     def timeline(self, operation_id: str = f"op-{NODE}") -> list[str]:
         return [entry.text for entry in self.store.timeline.read(operation_id)]

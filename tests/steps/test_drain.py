@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from app.domain.deadlines import LOOK_AGAIN
 from app.domain.drains import MIRROR_ANNOTATION, refusal_key
 from app.domain.effects import EvictPod
 from app.domain.facts import PodView
-from app.domain.operations import Operation
+from app.domain.operations import Operation, begin, hold
 from app.domain.outcomes import Act, Done, NeedsHuman, Outcome, Wait
 from tests.building import a_node, a_pod, a_policy, an_operation, at, remembering
-from workers.steps.drain import BARE_PODS, COUNTED_PODS, LOOK_AGAIN, Drain, Pods
+from workers.steps.drain import BARE_PODS, COUNTED_PODS, Drain, Pods
 
 DRAINING = remembering(an_operation(at_step="drain"))
 STAYING = (
@@ -151,3 +152,18 @@ def test_many_pods_are_named_by_the_first_few(pods: int, words: str) -> None:
     told = judged(*(a_pod(f"p{number}") for number in range(pods)))
     assert isinstance(told, Act)
     assert told.reason == words
+
+
+def test_the_look_after_an_eviction_comes_no_later_than_the_deadline() -> None:
+    told = judged(a_pod(deleted_at=at(200)), now=at(119, seconds=48))
+    assert isinstance(told, Wait)
+    assert told.after == timedelta(seconds=12)
+
+
+def test_hours_in_which_a_guard_held_the_drain_are_not_taken_from_its_own() -> None:
+    held, _ = hold(DRAINING, "Paused by ana.", now=at(30), after=timedelta(minutes=2))
+    pod = a_pod()
+    assert evicted(judged(pod, operation=held, now=at(hours=9))) == [pod.uid]
+    going, _ = begin(held, Act((), "Evicts ml/train-0."), now=at(hours=10))
+    assert evicted(judged(pod, operation=going, now=at(89, hours=10))) == [pod.uid]
+    assert isinstance(judged(pod, operation=going, now=at(90, hours=10)), NeedsHuman)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -71,6 +71,10 @@ def test_one_that_runs_is_waited_for() -> None:
     assert isinstance(told, Wait)
     assert told.reason == "The diagnosis of gpu-a01 runs, for 45 min at most."
     assert told.memo == {"seen": FIRST}
+    assert told.after == timedelta(seconds=30)
+    last = judged(a_job(FIRST), now=at(46, seconds=50))
+    assert isinstance(last, Wait)
+    assert last.after == timedelta(seconds=10)
 
 
 def test_one_that_cannot_start_says_why() -> None:
@@ -132,7 +136,7 @@ def test_a_retry_by_a_person_starts_under_a_new_name() -> None:
     assert started(judged(None, operation=retried)).name == "op-1-4-diagnose-2"
 
 
-@pytest.mark.parametrize(("minutes", "ended"), [(47, False), (47.1, True)])
+@pytest.mark.parametrize(("minutes", "ended"), [(46.99, False), (47, True)])
 def test_one_that_hangs_is_ended_after_its_deadline_and_a_grace(minutes: float, ended: bool) -> None:
     told = judged(a_job(FIRST), now=at(minutes))
     assert isinstance(told, Act) is ended

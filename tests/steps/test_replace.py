@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from app.domain.effects import ReplaceNode
 from app.domain.facts import NodeView
 from app.domain.guards import Hurts
-from app.domain.operations import Operation
-from app.domain.outcomes import Act, Done, Failed, Learned, Outcome, Wait
+from app.domain.operations import Operation, begin, hold
+from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Wait
 from tests.building import a_node, a_policy, an_operation, at, remembering
 from workers.steps.replace import Replace
 
@@ -55,3 +55,28 @@ def test_another_uid_under_the_name_is_another_machine_whose_faults_are_not_the_
     )
     rebooted = judged(a_node(boot_id="b-222"))
     assert isinstance(rebooted, Wait)
+
+
+def test_a_provider_that_never_answers_is_brought_before_a_person_but_a_pause_is_not_its_fault() -> None:
+    told = judged(a_node(), operation=ASKED, now=at(120))
+    assert told == NeedsHuman(
+        "Another machine in place of gpu-a01 could not be asked for within 2 h: see to the provider's hook, then retry."
+    )
+    paused, _ = hold(ASKED, "Paused by ana.", now=at(30), after=timedelta(minutes=2))
+    assert isinstance(judged(a_node(), operation=paused, now=at(hours=9)), Act)
+
+
+def test_what_was_held_before_the_request_is_not_added_to_its_time() -> None:
+    begun = remembering(TO_DO)
+    held, _ = hold(begun, "Paused by ana.", now=at(1), after=timedelta(minutes=2))
+    act = judged(a_node(), operation=held, now=at(60))
+    assert isinstance(act, Act)
+    asked, _ = begin(held, act, now=at(60))
+    assert isinstance(judged(a_node(), operation=asked, now=at(179)), Act)
+    assert isinstance(judged(a_node(), operation=asked, now=at(180)), NeedsHuman)
+
+
+def test_the_last_look_is_at_the_deadline() -> None:
+    told = judged(a_node(), now=at(119, seconds=50))
+    assert isinstance(told, Wait)
+    assert told.after == timedelta(seconds=10)

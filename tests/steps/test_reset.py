@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -84,8 +84,10 @@ def test_a_reset_that_runs_is_waited_for_until_its_deadline_and_a_little_longer(
     running = a_job(NAME, step="reset")
     assert judged(running) == Wait("Waits for the reset on gpu-a01.", memo={"seen": NAME})
     late = at(10) + GRACE
-    assert isinstance(judged(running, now=late), Wait)
-    told = judged(running, now=late.replace(second=1))
+    last = judged(running, now=late - timedelta(seconds=1))
+    assert isinstance(last, Wait)
+    assert last.after == timedelta(seconds=1)
+    told = judged(running, now=late)
     assert told == Failed("The reset on gpu-a01 did not end within 10 min.")
 
 

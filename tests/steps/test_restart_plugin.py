@@ -84,7 +84,7 @@ def test_a_refused_eviction_is_not_asked_again_before_its_time() -> None:
         TO_DO, asked="uid-plugin-1", **{refusal_key("uid-plugin-1"): f"{at(2).isoformat()} Budget x does not allow it."}
     )
     assert judged(ILL, a_plugin(), operation=refused) == Wait(
-        "Waits to restart the device plugin of gpu-a01: Budget x does not allow it.", after=timedelta(minutes=1)
+        "Waits to restart the device plugin of gpu-a01: Budget x does not allow it.", after=timedelta(seconds=30)
     )
     assert isinstance(judged(ILL, a_plugin(), operation=refused, now=at(2)), Act)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from app.domain.deadlines import is_past, next_look
 from app.domain.facts import NodeView, PodView
 from app.domain.guards import Hurts
 from app.domain.operations import Operation
@@ -46,9 +47,11 @@ class AwaitIdle:
         if NOT_IDLE in operation.approvals:
             return Done(f"A person approved going on although {counted(len(facts.holders), 'pod')} still works.")
         limit = timedelta(seconds=int(step.memo.get("deadline_s", "86400")))
-        if now < operation.opened_at + limit:
+        ends = operation.opened_at + limit
+        if not is_past(ends, now):
             shown = ", ".join(pod.full_name for pod in facts.holders[:5])
-            return Wait(f"Waits until {name} is idle, for {spell(limit)} at most: {shown}.", after=LOOK_AGAIN)
+            after = next_look(now, ends, at_most=LOOK_AGAIN)
+            return Wait(f"Waits until {name} is idle, for {spell(limit)} at most: {shown}.", after=after)
         if step.memo.get("then") == Then.DRAIN:
             return Done(f"{name} was not idle within {spell(limit)}; by policy it is drained now.")
         text = f"{name} was not idle within {spell(limit)}: approve its drain, or cancel."

@@ -6,9 +6,10 @@ Budgets are never circumvented: a refused eviction is asked again, and at the de
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import ClassVar
 
+from app.domain.deadlines import due_at, is_past, next_look
 from app.domain.drains import DrainView, refusal_key, sort_pods, standing_refusal
 from app.domain.effects import EvictPod
 from app.domain.facts import NodeView, PodView
@@ -25,7 +26,6 @@ BARE_PODS = "bare-pods"
 SHOWN_PODS = 5
 COUNTED_PODS = 500
 """Evicted pods that the memo keeps apart; more come only from a controller that puts its pods back on the node."""
-LOOK_AGAIN = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,8 @@ class Drain:
             return Done(_drained(step, view))
         refusals = [standing_refusal(step.memo, pod.uid, now) for pod in view.go]
         due = [pod for pod, refusal in zip(view.go, refusals, strict=True) if refusal is None]
-        overdue = (
-            step.started_at is not None and now >= step.started_at + policy.rules_for(facts.node.labels).deadlines.drain
-        )
-        if overdue:
+        ends = due_at(step, policy.rules_for(facts.node.labels).deadlines.drain, now)
+        if is_past(ends, now):
             return NeedsHuman(f"The drain is past its deadline. {_waiting_for(step, view)} Retry it or cancel.")
         if due:
             asked = {uid for uid in step.memo.get("asked", "").split(",") if uid} | {pod.uid for pod in due}
@@ -69,8 +67,8 @@ class Drain:
         if view.asked_for and not view.go and not view.leaving:
             text = f"{_named(view.asked_for)} has no controller to start it again: approve its eviction, or move it."
             return NeedsHuman(text, asks=BARE_PODS)
-        after = min([refusal[0] - now for refusal in refusals if refusal] + [LOOK_AGAIN])
-        return Wait(_waiting_for(step, view), after=after)
+        asked_again = [refusal[0] for refusal in refusals if refusal]
+        return Wait(_waiting_for(step, view), after=next_look(now, ends, *asked_again))
 
 
 def _waiting_for(step: PlannedStep, view: DrainView) -> str:

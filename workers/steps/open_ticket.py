@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from app.domain.deadlines import due_at, is_past, next_look
 from app.domain.effects import CommentTicket, OpenTicket
 from app.domain.facts import NodeView, TicketRef
 from app.domain.guards import Hurts
@@ -141,9 +142,9 @@ def _alive(sought: Sought, operation: Operation) -> bool:
 
 def _unasked(operation: Operation, trouble: str, about: str, now: datetime) -> Outcome:
     """Nothing is sent by guess. A person who was asked is no longer needed once the system answers."""
-    since = current(operation).started_at or now
-    if now - since < PATIENCE:
-        return Wait(f"{trouble} It is asked again.")
+    ends = due_at(current(operation), PATIENCE, now)
+    if not is_past(ends, now):
+        return Wait(f"{trouble} It is asked again.", after=next_look(now, ends))
     return NeedsHuman(
         f"{trouble} For {spell(PATIENCE)} nobody could tell whether {about} has a ticket; it is asked again."
     )

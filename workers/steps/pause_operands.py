@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from app.domain.deadlines import due_at, is_past, next_look
 from app.domain.effects import PatchNode
 from app.domain.facts import NodeView, PodView
 from app.domain.guards import Hurts
@@ -47,7 +48,8 @@ class PauseOperands:
         """Label, wait, and give up after a while: the reset then takes the next rung."""
         node, step = facts.node, current(operation)
         wanted = [name for name in OPERANDS if node.labels.get(f"nvidia.com/gpu.deploy.{name}") == "true"]
-        late = step.started_at is not None and now >= step.started_at + WITHIN
+        ends = due_at(step, WITHIN, now)
+        late = is_past(ends, now)
         if wanted and late:
             return Failed(f"Somebody keeps {', '.join(wanted)} of {node.name} running: they were not paused.")
         if wanted:
@@ -65,7 +67,8 @@ class PauseOperands:
         if late:
             left = ", ".join(pod.full_name for pod in facts.pods)
             return Failed(f"{left} did not leave {node.name} within {spell(WITHIN)}.")
-        return Wait(f"Waits for {counted(len(facts.pods), 'operand')} to leave {node.name}.")
+        text = f"Waits for {counted(len(facts.pods), 'operand')} to leave {node.name}."
+        return Wait(text, after=next_look(now, ends))
 
 
 def is_operand(pod: PodView) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from app.domain.deadlines import due_at, is_past, next_look
 from app.domain.effects import PatchNode, RemoveNodeJob
 from app.domain.facts import NodeJobView, NodeView
 from app.domain.guards import Hurts
@@ -66,11 +67,12 @@ def _end(step: PlannedStep, running: tuple[NodeJobView, ...], now: datetime) -> 
     names = ", ".join(job.name for job in running)
     told = set(step.memo.get("told", "").split(", "))
     if not {job.name for job in running} <= told:
-        ends = tuple(RemoveNodeJob(key=f"{job.name}/remove", name=job.name) for job in running)
-        return Act(ends, f"Ends {names} first.", {"told": names})
-    if step.started_at is not None and now >= step.started_at + ENDS_WITHIN:
+        removals = tuple(RemoveNodeJob(key=f"{job.name}/remove", name=job.name) for job in running)
+        return Act(removals, f"Ends {names} first.", {"told": names})
+    ends = due_at(step, ENDS_WITHIN, now)
+    if is_past(ends, now):
         return NeedsHuman(f"{names} was told to end and still runs on the node. Delete it, then retry.")
-    return Wait(f"Waits for {names} to end.", after=LOOK_AGAIN)
+    return Wait(f"Waits for {names} to end.", after=next_look(now, ends, at_most=LOOK_AGAIN))
 
 
 def _patch(operation: Operation, node: NodeView, mark: Mark) -> PatchNode:

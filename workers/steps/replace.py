@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from app.domain.alerts import read_time
+from app.domain.deadlines import count_from, due_at, is_past, next_look
 from app.domain.effects import ReplaceNode
 from app.domain.facts import NodeView
 from app.domain.guards import Hurts
 from app.domain.interruptions import REPLACED_WITHIN
 from app.domain.operations import Operation
-from app.domain.outcomes import Act, Done, Failed, Learned, Outcome, Wait
+from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Wait
 from app.domain.policies import Policy
 from app.domain.timeline import spell
 from workers.ports import Ports
@@ -36,11 +37,18 @@ class Replace:
         if facts.uid != operation.node.uid:
             learned = Learned(replaced=True, node_uid=facts.uid)
             return Done(f"Another machine has taken the name {name}; it is validated as new.", learned=learned)
-        if "sent" not in step.memo:
-            key = node_job_name(operation)
-            memo = {"asked_at": step.memo.get("asked_at") or now.isoformat()}
-            return Act((ReplaceNode(key=key, node=name),), f"Asks for another machine in place of {name}.", memo)
-        since = read_time(step.memo.get("asked_at")) or now
-        if now >= since + REPLACED_WITHIN:
-            return Failed(f"{name} is still the same machine {spell(REPLACED_WITHIN)} after another one was asked for.")
-        return Wait(f"Waits for another machine in place of {name}.", after=LOOK_AGAIN)
+        asked_at = read_time(step.memo.get("asked_at"))
+        ends = due_at(step, REPLACED_WITHIN, now, since=asked_at or now)
+        if "sent" in step.memo:
+            if is_past(ends, now):
+                told = f"{spell(REPLACED_WITHIN)} after another one was asked for"
+                return Failed(f"{name} is still the same machine {told}.")
+            text = f"Waits for another machine in place of {name}."
+            return Wait(text, after=next_look(now, ends, at_most=LOOK_AGAIN))
+        if asked_at is not None and is_past(ends, now):
+            told = f"could not be asked for within {spell(REPLACED_WITHIN)}"
+            return NeedsHuman(f"Another machine in place of {name} {told}: see to the provider's hook, then retry.")
+        # The first request counts: one that nobody answers must end at the deadline however often it is sent.
+        memo = count_from(step, "asked_at", now)
+        ask = ReplaceNode(key=node_job_name(operation), node=name)
+        return Act((ask,), f"Asks for another machine in place of {name}.", memo)

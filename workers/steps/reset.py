@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar
 
+from app.domain.deadlines import is_past, next_look
 from app.domain.effects import NodeJob, StartNodeJob
 from app.domain.facts import NodeJobView, NodeView
 from app.domain.guards import Hurts
@@ -50,10 +51,11 @@ class Reset:
                 return Failed(f"The reset on {facts.node.name} was cut off: its node job was deleted.")
             return self._ask(operation, facts.node, policy, again=_again(operation))
         if not job.ended:
-            since = job.created_at or current(operation).started_at or now
-            if now > since + limit + GRACE:
+            ends = (job.created_at or current(operation).started_at or now) + limit + GRACE
+            if is_past(ends, now):
                 return Failed(f"The reset on {facts.node.name} did not end within {spell(limit)}.")
-            return Wait(f"Waits for the reset on {facts.node.name}.", memo={"seen": name})
+            after = next_look(now, ends)
+            return Wait(f"Waits for the reset on {facts.node.name}.", after=after, memo={"seen": name})
         return self._judged(operation, facts, job, policy)
 
     def _judged(self, operation: Operation, run: Run, job: NodeJobView, policy: Policy) -> Act | Outcome:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from app.domain.deadlines import due_at, is_past, next_look
 from app.domain.drains import standing_refusal
 from app.domain.effects import EvictPod
 from app.domain.facts import NodeView, PodView
@@ -50,12 +51,14 @@ class RestartPlugin:
         old = tuple(pod for pod in facts.pods if not asked or pod.uid in asked.split(","))
         if not asked and not old:
             return Failed(f"No device plugin runs on {node.name} that could be restarted.")
-        late = step.started_at is not None and now >= step.started_at + WITHIN
+        ends = due_at(step, WITHIN, now)
+        late = is_past(ends, now)
         due = tuple(pod for pod in old if pod.deleted_at is None)
         refused = [told for pod in due if (told := standing_refusal(step.memo, pod.uid, now)) is not None]
         if refused and not late:
             until, why = refused[0]
-            return Wait(f"Waits to restart the device plugin of {node.name}: {why}", after=until - now)
+            text = f"Waits to restart the device plugin of {node.name}: {why}"
+            return Wait(text, after=next_look(now, ends, until))
         if due and not late:
             evictions = tuple(
                 EvictPod(key=f"{operation.id}/evict/{pod.uid}", namespace=pod.namespace, name=pod.name, uid=pod.uid)
@@ -70,4 +73,5 @@ class RestartPlugin:
             offered = f"{node.gpu_allocatable} of {counted(node.gpu_capacity, 'GPU')} are allocatable"
             tried = "could not be restarted" if old else "was restarted"
             return Failed(f"The device plugin of {node.name} {tried}: {offered}.")
-        return Wait(f"Waits for the device plugin of {node.name} to offer all its GPUs again.")
+        text = f"Waits for the device plugin of {node.name} to offer all its GPUs again."
+        return Wait(text, after=next_look(now, ends))

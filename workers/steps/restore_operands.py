@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from app.domain.deadlines import due_at, is_past, next_look
 from app.domain.effects import PatchNode
 from app.domain.evidence import gpus_noted
 from app.domain.facts import NodeView
@@ -48,7 +49,8 @@ class RestoreOperands:
         wanted = gpus_noted(operation)
         if facts.gpu_allocatable >= wanted:
             return Done(f"The operands of {facts.name} run again and offer {facts.gpu_allocatable} GPUs.")
-        if step.started_at is not None and now >= step.started_at + WITHIN:
+        ends = due_at(step, WITHIN, now)
+        if is_past(ends, now):
             offered = f"{facts.gpu_allocatable} of {wanted} GPUs are offered after {spell(WITHIN)}"
             return Done(f"The operands of {facts.name} have their labels back; {offered}.")
-        return Wait(f"Waits for the operands of {facts.name} to offer its GPUs again.")
+        return Wait(f"Waits for the operands of {facts.name} to offer its GPUs again.", after=next_look(now, ends))

@@ -1,0 +1,41 @@
+"""What happens to an operation, its node and its time while somebody or something keeps it from going on."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.store import Store
+from tests.engine.driving import NODE, Story
+
+
+@pytest.fixture
+def story(store: Store) -> Story:
+    return Story(store)
+
+
+def test_a_drain_that_is_paused_for_hours_goes_on_where_it_was(story: Story) -> None:
+    first = story.cluster.add_pod(NODE, "llama-ft-0", grace=600, ends_after=600)
+    story.open()
+    story.worker().advance(f"op-{NODE}")
+    assert story.cluster.evictions == {first.uid: 1}
+    story.cluster.add_pod(NODE, "llama-ft-1", ends_after=5)  # by a controller that looks at no cordon
+    story.store.pause.set("ana", "network maintenance", story.now)
+    story.worker().advance(f"op-{NODE}")
+    assert story.operation().state == "held"
+    story.cluster.clock.advance(hours=9)
+    story.worker().advance(f"op-{NODE}")
+    assert story.operation().state == "held"
+    story.store.pause.clear()
+    assert story.run().result == "released", story.timeline()
+
+
+def test_a_bare_pod_that_is_approved_after_hours_is_evicted_and_not_too_late(story: Story) -> None:
+    bare = story.cluster.add_pod(NODE, "notebook", controller_kind="", ends_after=5)
+    story.open()
+    assert story.run().asks == "bare-pods"
+    story.cluster.clock.advance(hours=9)
+    story.worker().advance(f"op-{NODE}")
+    assert story.operation().asks == "bare-pods"
+    story.order("approve")
+    assert story.run().result == "released", story.timeline()
+    assert story.cluster.evictions == {bare.uid: 1}
