@@ -180,7 +180,7 @@ class Intake:
     def _attach(self, case: Case, known: Operation, fault: Fault) -> Taken | None:
         """Told in the operation's timeline; nothing else follows. None when somebody else was first."""
         if not case.alert.firing:
-            told = f"{fault.source}: {fault.evidence} is resolved; that releases nothing."
+            told = f"{fault.alert}: {fault.evidence} is resolved; that releases nothing."
             entries: tuple[Entry, ...] = (Entry(case.now, "alert", told),)
         elif self._is_own_act(known, fault) and known.current is not None:
             case = replace(case, own_act=known.current.step)

@@ -16,7 +16,8 @@ from app.domain.operations import Operation, Result, State, finish
 from app.domain.policies import Mode, Policy
 from app.store import Change, Committed, Store
 
-HELD: Final = (State.RUNNING, State.WAITING, State.HELD)
+GOING_ON: Final = (State.RUNNING, State.WAITING, State.HELD)
+"""The states in which an operation waits for no person and no vendor: a resume concerns these."""
 MOST: Final = 10_000
 
 
@@ -37,7 +38,7 @@ def resume(store: Store, policy: Policy, now: datetime) -> Resumed:
     """
     paused = store.pause.get() is not None
     tripped = store.breaker.tripped() is not None
-    operations, _ = store.operations.page(states=HELD, limit=MOST)
+    operations, _ = store.operations.page(states=GOING_ON, limit=MOST)
     dropped = _drop_backlog(store, [one for one in operations if _acts(policy, one)], now) if tripped else ()
     store.breaker.resume()
     store.pause.clear()

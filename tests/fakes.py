@@ -16,6 +16,7 @@ from typing import Any
 from app.domain.effects import PatchNode
 from app.domain.facts import NodeView, PodView
 from app.domain.placement import Inventory, KnownNode
+from app.domain.timeline import counted
 from app.errors import PortError
 from tests.fake_node_jobs import FakeNodeJobs
 from tests.fake_world import Call, FakeClock, Machine, World
@@ -227,7 +228,7 @@ class FakePods:
                 continue
             if budget.allowed <= 0:
                 current = max(0, budget.needed + budget.allowed)
-                why = f"needs {budget.needed} healthy pods and has {current} currently"
+                why = f"needs {counted(budget.needed, 'healthy pod')} and has {current} currently"
                 return Refusal(
                     reason=f"Budget {full_name} does not allow the eviction of {pod.full_name} now: it {why}."
                 )

@@ -73,8 +73,8 @@ def judge_bandwidth(
     above = "" if floor_gb_s is None else f", above the floor of {_figure(floor_gb_s)} GB/s"
     known = [peer for peer in peers if math.isfinite(peer) and peer > 0]
     if len(known) < FEWEST_PEERS:
-        count = {0: "no peer", 1: "1 peer"}.get(len(known), f"{len(known)} peers")
-        return Verdict.PASS, f"{_figure(speed)} GB/s{above}; {count} to compare with, {FEWEST_PEERS} are needed."
+        so_far = f"{len(known)} {'is' if len(known) == 1 else 'are'} known so far"
+        return Verdict.PASS, f"{_figure(speed)} GB/s{above}; compared with peers from {FEWEST_PEERS} on, {so_far}."
     median = statistics.median(known)
     against = f"{_figure(speed)} GB/s against {len(known)} peers, median {_figure(median)}"
     if speed < (1 - tolerance) * median:

@@ -60,6 +60,11 @@ class Fault:
     source: str
     evidence: str
 
+    @property
+    def alert(self) -> str:
+        """Its alert's own name: an entry of the timeline whose actor is `alert` need not say that word again."""
+        return self.source.removeprefix("alert ")
+
     def is_same_as(self, other: Fault) -> bool:
         """One fault told twice: same node, card and code. Times, fingerprints and statuses drift and do not count."""
         if (self.code, self.node) != (other.code, other.node):

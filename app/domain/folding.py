@@ -35,7 +35,7 @@ def open_repair(fault: Fault, *, id: str, node: NodeRef, pool: str, ladder: Ladd
         next_check_at=now + PICKED_UP_WITHIN,
         reason=sentence(fault.evidence),
     )
-    return operation, (Entry(now, "alert", f"{fault.source} firing: {sentence(fault.evidence)}"),)
+    return operation, (Entry(now, "alert", f"{fault.alert} firing: {sentence(fault.evidence)}"),)
 
 
 def join(operation: Operation, fault: Fault, *, ladder: Ladder, now: datetime) -> Changed | None:
@@ -58,7 +58,7 @@ def join(operation: Operation, fault: Fault, *, ladder: Ladder, now: datetime) -
     elif operation.ladder:
         plan = tuple(step for step in _unwaiting(joined.plan) if not _is_open_release(step))
         joined = replace(joined, ladder=(), plan=plan)
-    told = Entry(now, "alert", f"{fault.source} firing: {fault.evidence}; it joins this operation.")
+    told = Entry(now, "alert", f"{fault.alert} firing: {fault.evidence}; it joins this operation.")
     if joined.current is None and operation.current is not None:
         reason = f"{fault.evidence}: software cannot repair it, so the node stays cordoned until a person decides."
         asked, entries = ask(joined, reason, asks="", now=now)
@@ -68,7 +68,7 @@ def join(operation: Operation, fault: Fault, *, ladder: Ladder, now: datetime) -
 
 def attach(operation: Operation, fault: Fault, why: str, *, now: datetime) -> Changed:
     """The operation with a fault told that changes nothing: the tail of another one, or what its own act raised."""
-    return operation, (Entry(now, "alert", f"{fault.source} firing: {fault.evidence}; {why}."),)
+    return operation, (Entry(now, "alert", f"{fault.alert} firing: {fault.evidence}; {why}."),)
 
 
 def _wait_of(ladder: Ladder) -> PlannedStep | None:
@@ -131,7 +131,7 @@ def _again(operation: Operation, place: int, better: Fault, at: datetime, *, now
     if better == known:
         return None
     faults = (*operation.faults[:place], better, *operation.faults[place + 1 :])
-    said = Entry(now, "alert", f"{known.source} firing again after the repair: {sentence(known.evidence)}")
+    said = Entry(now, "alert", f"{known.alert} firing again after the repair: {sentence(known.evidence)}")
     return replace(operation, faults=faults), (said,) if came_back else ()
 
 

@@ -14,7 +14,7 @@ from jinja2 import StrictUndefined
 
 from app.web.parts import Parts
 
-GUARDS: Final = {
+PROTECTION: Final = {
     # Nothing inline and nothing from elsewhere: a label of an alert that found its way into a page stays text.
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -44,12 +44,12 @@ def create_app(given: Parts) -> Flask:
         may_sign_in=lambda: given.api_tokens is not None,
     )
     app.jinja_env.tests["web_link"] = _is_web_link
-    app.after_request(_guarded)
+    app.after_request(_protected)
     return app
 
 
-def _guarded(response: Response) -> Response:
-    response.headers.extend(GUARDS)
+def _protected(response: Response) -> Response:
+    response.headers.extend(PROTECTION)
     return response
 
 

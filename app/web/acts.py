@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response as Redirect
 from app.domain.operations import Operation
 from app.domain.people import ORDERS, OrderRefusedError, give
 from app.domain.timeline import counted
-from app.resuming import HELD
+from app.resuming import GOING_ON
 from app.web import lanes
 from app.web.actions import BODY_LIMIT, pause_all, resume_all
 from app.web.api import load_operation
@@ -67,7 +67,7 @@ def resume() -> tuple[str, int] | Redirect:
     """Say what holds everything, ask for the reason, then lift it."""
     here = parts()
     pause, tripped = here.store.pause.get(), here.store.breaker.sentence(here.policy.breaker)
-    held, _ = here.store.operations.page(states=HELD, limit=1_000)
+    held, _ = here.store.operations.page(states=GOING_ON, limit=1_000)
     told = [sentence for sentence in (pause and pause.sentence, tripped) if sentence]
     if not told:
         told.append("Nothing holds Sickbay now: it is neither paused nor tripped.")

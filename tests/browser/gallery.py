@@ -210,7 +210,7 @@ def _put(gallery: Gallery, operation: Operation, state: State, reason: str, **ot
     values = {"next_check_at": gallery.now + timedelta(minutes=12), **other} if state is not State.FINISHED else other
     told = replace(operation, state=state, reason=reason, **values)
     entries = (
-        Entry(told.opened_at, "alert", f"alert GpuXid firing: {told.faults[0].evidence}."),
+        Entry(told.opened_at, "alert", f"GpuXid firing: {told.faults[0].evidence}."),
         Entry(gallery.now - timedelta(minutes=1), "sickbay", REASONS["drain"]),
         Entry(gallery.now, "ana", "Retries drain: the budget is mended."),
         Entry(gallery.now, "sickbay", reason),

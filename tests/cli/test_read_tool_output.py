@@ -86,7 +86,7 @@ def test_a_size_that_was_measured_in_one_place_shows_a_dash() -> None:
 @pytest.mark.parametrize(
     ("floor", "code", "reason"),
     [
-        ("440", 0, "479 GB/s, above the floor of 440 GB/s; no peer to compare with, 3 are needed."),
+        ("440", 0, "479 GB/s, above the floor of 440 GB/s; compared with peers from 3 on, 0 are known so far."),
         ("500", 1, "479 GB/s is below the floor of 500 GB/s."),
     ],
 )

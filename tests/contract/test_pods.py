@@ -68,7 +68,7 @@ def test_a_budget_refuses_with_its_name_until_it_is_free(cluster: ClusterUnderTe
     assert refusal is not None
     assert refusal.reason == (
         "Budget default/web does not allow the eviction of default/web-1 now: "
-        "it needs 1 healthy pods and has 1 currently."
+        "it needs 1 healthy pod and has 1 currently."
     )
     pod = pod_named(cluster, "web-1")
     assert pod is not None

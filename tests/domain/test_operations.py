@@ -66,7 +66,7 @@ def test_a_new_fault_joins_and_is_told() -> None:
     assert changed is not None
     assert [fault.code for fault in operation.faults] == ["xid-79", "xid-74"]
     assert operation.next_check_at == at(2) + PICKED_UP_WITHIN
-    assert changed[1][0].text == "alert GpuXid firing: xid-74 on GPU 3; it joins this operation."
+    assert changed[1][0].text == "GpuXid firing: xid-74 on GPU 3; it joins this operation."
 
 
 def test_a_fault_told_again_changes_nothing() -> None:
@@ -149,7 +149,7 @@ def test_a_known_fault_that_comes_back_after_the_repair_is_uncovered_and_told() 
     operation = joined(changed)
     assert [fault.at for fault in operation.uncovered_faults] == [at(20)]
     assert changed is not None
-    assert changed[1][0].text == "alert GpuXid firing again after the repair: xid-79 on GPU 3."
+    assert changed[1][0].text == "GpuXid firing again after the repair: xid-79 on GPU 3."
     assert join(operation, a_fault(at=at(25)), ladder=rungs("reboot"), now=at(26)) is None
 
 
@@ -454,7 +454,7 @@ def test_a_tail_is_told_and_changes_nothing() -> None:
     attached, said = attach(operation, OTHER, "it is the tail of xid-79", now=at(1))
     assert attached == operation
     assert [(entry.actor, entry.text) for entry in said] == [
-        ("alert", "alert GpuXid firing: xid-74 on GPU 3; it is the tail of xid-79.")
+        ("alert", "GpuXid firing: xid-74 on GPU 3; it is the tail of xid-79.")
     ]
 
 

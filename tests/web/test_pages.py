@@ -16,6 +16,7 @@ from app.domain.plans.planned import StepState
 from app.domain.policies import Mode
 from app.store import Change, Committed
 from app.web import lanes
+from tests.web.browsing import text
 from tests.web.conftest import GPU_LABELS, NOON, POLICY, REBOOT, ROOT, Web, alert, body, gpu_node
 
 
@@ -290,3 +291,13 @@ def test_the_script_stays_small() -> None:
 def test_the_overview_says_its_counts_in_one_line() -> None:
     assert lanes.counts(()) == "no open operations"
     assert lanes.lay_out((), (), NOON) == ()
+
+
+def test_the_last_alerts_name_the_node_that_each_is_about(web: Web) -> None:
+    web.know(gpu_node("gpu-a01"))
+    web.post(body(alert(), alert(node="gpu-b77", fingerprint="f2")))
+
+    told = text(web.client.get("/").text.partition('id="alerts"')[2])
+
+    assert "GPUXidError on gpu-a01 repair" in told
+    assert "GPUXidError pending" in told

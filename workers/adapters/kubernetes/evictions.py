@@ -17,6 +17,7 @@ from workers.ports import Refusal
 EVICT = Right("create", "pods/eviction")
 SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
 _BUDGET = re.compile(r"^The disruption budget (\S+) (.+)$")
+_ONE_POD = re.compile(r"\b1 healthy pods ")
 
 
 def refusal_of(answer: Answer, namespace: str, name: str, now: datetime) -> Refusal | None:
@@ -53,4 +54,5 @@ def _sentence(message: str, namespace: str, name: str) -> str:
     pod = f"the eviction of {namespace}/{name}"
     if found is None:
         return f"A budget does not allow {pod} now: {shortened(message)}."
-    return f"Budget {namespace}/{found[1]} does not allow {pod} now: it {shortened(found[2])}."
+    told = _ONE_POD.sub("1 healthy pod ", found[2])  # Kubernetes writes "1 healthy pods"
+    return f"Budget {namespace}/{found[1]} does not allow {pod} now: it {shortened(told)}."
