@@ -170,6 +170,38 @@ def test_a_write_whose_answer_was_lost_is_not_sent_again(tmp_path: Path) -> None
     assert len(server.asked) == 1
 
 
+@pytest.mark.parametrize("in_a_file", [False, True])
+def test_a_token_that_was_replaced_is_read_when_the_old_one_is_refused(tmp_path: Path, in_a_file: bool) -> None:
+    config, token = tmp_path / "kubeconfig", tmp_path / "token"
+    with telling(tmp_path, Told(401, status("Unauthorized")), Told(404, {})) as (_, server):
+        if in_a_file:
+            token.write_text("a-token")
+            config.write_text(config.read_text().replace("token: a-token", f"tokenFile: {token}"))
+        changing = token if in_a_file else config
+        server.after(1, lambda: changing.write_text(changing.read_text().replace("a-token", "the-next")))
+        client = connect(config)
+
+        assert KubernetesNodes(client).get("gpu-a01") is None
+        assert KubernetesNodes(client).get("gpu-a01") is None
+
+        client.close()
+    assert [asked.headers["authorization"] for asked in server.asked] == [
+        "Bearer a-token",
+        "Bearer the-next",
+        "Bearer the-next",
+    ]
+
+
+def test_a_token_that_is_still_the_same_is_not_tried_again(tmp_path: Path) -> None:
+    with (
+        telling(tmp_path, Told(401, status("Unauthorized"))) as (client, server),
+        pytest.raises(TemporaryPortError, match="does not accept our credentials"),
+    ):
+        KubernetesNodes(client).get("gpu-a01")
+
+    assert len(server.asked) == 1
+
+
 def test_an_api_server_that_cannot_be_reached_is_temporary(tmp_path: Path) -> None:
     with telling(tmp_path, Told()) as (client, _):
         pass

@@ -1,26 +1,24 @@
 """One connection pool to one API server, shared by all threads of a process. No retries: the engine looks again.
 
-What is asked is in the neighbouring modules; here is only how: credentials, TLS, time limits and size limits.
+What is asked is in the neighbouring modules; here is only how: connections, TLS, time limits and size limits.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, urlencode
 
 import kubernetes.client
-import kubernetes.config
 import msgspec
 import urllib3
 from urllib3.exceptions import HTTPError, ProtocolError
 
-from app.errors import ConfigurationError, PermanentPortError, TemporaryPortError
+from app.errors import PermanentPortError, TemporaryPortError
 from workers.adapters.kubernetes.answers import Answer, Right, error_of, shortened
+from workers.adapters.kubernetes.credentials import Credentials
 
 CONNECT_S: Final = 3.0
 READ_S: Final = 10.0
@@ -39,22 +37,7 @@ def connect(kubeconfig: Path | None = None) -> Client:
     Raises:
         ConfigurationError: none of them is there or can be read.
     """
-    configuration = kubernetes.client.Configuration()
-    defaults = str(kubernetes.config.KUBE_CONFIG_DEFAULT_LOCATION).split(os.pathsep)
-    load: Callable[..., None] = kubernetes.config.load_incluster_config
-    if kubeconfig is not None:
-        load = partial(kubernetes.config.load_kube_config, config_file=str(kubeconfig))
-    elif any(Path(each).expanduser().exists() for each in defaults):
-        load = kubernetes.config.load_kube_config
-    try:
-        load(client_configuration=configuration)
-    except (kubernetes.config.ConfigException, OSError) as wrong:
-        raise ConfigurationError(
-            f"The cluster cannot be reached with this: {wrong}.",
-            file=str(kubeconfig or "KUBECONFIG"),
-            remedy="Set KUBECONFIG to a readable kubeconfig, or run in a pod with a service account.",
-        ) from wrong
-    return Client(configuration)
+    return Client(Credentials(kubeconfig))
 
 
 def segment(name: str) -> str:
@@ -65,9 +48,11 @@ def segment(name: str) -> str:
 class Client:
     """Requests to the API server. Safe to share between threads."""
 
-    def __init__(self, configuration: Any) -> None:
+    def __init__(self, credentials: Credentials) -> None:
+        configuration = credentials.configuration
         configuration.connection_pool_maxsize = CONNECTIONS
-        self._configuration = configuration
+        self._host = configuration.host
+        self._credentials = credentials
         self._pool: urllib3.PoolManager = kubernetes.client.ApiClient(configuration).rest_client.pool_manager
 
     def close(self) -> None:
@@ -180,21 +165,32 @@ class Client:
         headers: Mapping[str, str],
         read_s: float,
     ) -> urllib3.BaseHTTPResponse:
-        url = f"{self._configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
+        """The beginning of an answer. Refused credentials are tried once more where others have come: 401 is no act."""
+        used = self._credentials.headers()
+        response = self._send(method, path, query, payload, {**headers, **used}, read_s)
+        if response.status == 401 and self._credentials.renewed(used):
+            response.close()
+            response = self._send(method, path, query, payload, {**headers, **self._credentials.headers()}, read_s)
+        return response
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None,
+        payload: bytes | None,
+        headers: Mapping[str, str],
+        read_s: float,
+    ) -> urllib3.BaseHTTPResponse:
         return self._pool.request(
             method,
-            url,
+            f"{self._host}{path}" + (f"?{urlencode(query)}" if query else ""),
             body=payload,
-            headers={"Accept": f"{JSON}, */*", "User-Agent": AGENT, **headers, **self._credentials()},
+            headers={"Accept": f"{JSON}, */*", "User-Agent": AGENT, **headers},
             timeout=urllib3.Timeout(connect=CONNECT_S, read=read_s),
             preload_content=False,
             retries=False,
         )
-
-    def _credentials(self) -> dict[str, str]:
-        # Asked anew for each call: the client's hook reads a rotated token again.
-        settings = self._configuration.auth_settings().values()
-        return {one["key"]: one["value"] for one in settings if one["in"] == "header" and one["value"]}
 
 
 def _unanswered(right: Right, wrong: HTTPError) -> TemporaryPortError:
