@@ -17,6 +17,7 @@ from app.domain.policies import Ladder, Policy
 from app.domain.xids import XidClass
 from app.errors import ConfigurationError
 from app.policy_checks import CHECKS
+from app.policy_warnings import warnings
 from app.yaml_records import RecordReader
 from app.yaml_scalars import is_null
 
@@ -40,6 +41,33 @@ def load_policy(path: Path) -> Policy:
 
 def policy_or_problems(path: Path) -> Policy | tuple[ConfigurationError, ...]:
     """The policy in this file, or everything that is wrong in it, in the order of its lines. Never raises them."""
+    text = _text_of(path)
+    return read_policy(text, file=str(path)) if isinstance(text, str) else text
+
+
+def read_policy(text: str, *, file: str) -> Policy | tuple[ConfigurationError, ...]:
+    """As `policy_or_problems`, from the text; `file` is only its name in the problems."""
+    return _read(text, file)[0]
+
+
+def policy_and_warnings(path: Path) -> tuple[Policy | tuple[ConfigurationError, ...], tuple[ConfigurationError, ...]]:
+    """As `policy_or_problems`, and beside it what in a good file hardly anybody means, each with its line."""
+    text = _text_of(path)
+    if not isinstance(text, str):
+        return text, ()
+    policy, lines = _read(text, str(path))
+    if not isinstance(policy, Policy):
+        return policy, ()
+    told = (
+        ConfigurationError(
+            each.problem, file=str(path), line=lines.get(each.below), path=each.below, remedy=each.remedy
+        )
+        for each in warnings(policy)
+    )
+    return policy, tuple(told)
+
+
+def _text_of(path: Path) -> str | tuple[ConfigurationError, ...]:
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
@@ -50,25 +78,27 @@ def policy_or_problems(path: Path) -> Policy | tuple[ConfigurationError, ...]:
     if len(content) > LARGEST:
         problem = f"The file is larger than {LARGEST} bytes."
         return (ConfigurationError(problem, file=str(path), remedy="Name the policy file."),)
-    return read_policy(text, file=str(path))
+    return text
 
 
-def read_policy(text: str, *, file: str) -> Policy | tuple[ConfigurationError, ...]:
-    """As `policy_or_problems`, from the text; `file` is only its name in the problems."""
+def _read(text: str, file: str) -> tuple[Policy | tuple[ConfigurationError, ...], Mapping[str, int]]:
+    """The policy or its problems, and the line of every path in it."""
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
-        return (_not_yaml(error, text, file),)
+        return (_not_yaml(error, text, file),), {}
     except RecursionError:
-        return (ConfigurationError("It is nested too deeply.", file=file, remedy="Write it as the example shows."),)
+        return (ConfigurationError("It is nested too deeply.", file=file, remedy="Write it as the example shows."),), {}
     if root is None or is_null(root):
-        return (ConfigurationError("The file is empty.", file=file, remedy="Start from the config/policy.yaml given."),)
+        problem = ConfigurationError("The file is empty.", file=file, remedy="Start from the config/policy.yaml given.")
+        return (problem,), {}
     reader = RecordReader(file, CHECKS, _KINDS)
     policy: Policy = reader.read(Policy, root)
     if reader.problems:
-        return tuple(sorted(reader.problems, key=lambda problem: problem.line or 0))
+        return tuple(sorted(reader.problems, key=lambda problem: problem.line or 0)), reader.lines
     written: Mapping[XidClass, Ladder | None] = policy.ladders
-    return replace(policy, ladders={class_: ladder for class_, ladder in written.items() if ladder is not None})
+    ladders = {class_: ladder for class_, ladder in written.items() if ladder is not None}
+    return replace(policy, ladders=ladders), reader.lines
 
 
 def _not_yaml(error: yaml.YAMLError, text: str, file: str) -> ConfigurationError:

@@ -71,6 +71,7 @@ def a_policy(*pools: Pool, **fields: Any) -> Policy:
     given: dict[str, Any] = {
         "cluster": ClusterName(name="main"),
         "alerts": AlertNames(xid=("GpuXid*", "GPUXid*")),
+        "own_acts": {},
         "ladders": {XidClass.RESET: rungs("reboot"), XidClass.REBOOT: rungs("reboot"), XidClass.ISOLATE: ()},
         "node_jobs": NodeJobs(host_image="host:1", diagnose_image="dcgm:1", benchmark_image="nccl:1"),
     }

@@ -18,7 +18,7 @@ from app.domain.plans.repair import UNDRAINED
 from app.domain.policies import Ladder, Mode, Policy, Pool, Rung, Then, Tickets, When
 from app.domain.xids import XidClass
 from app.durations import write_duration
-from app.policy_file import policy_or_problems
+from app.policy_file import policy_and_warnings
 from app.settings import Settings
 
 NOTED = "only noted"
@@ -31,17 +31,19 @@ _THEN = {Then.HOLD: "ask a person", Then.DRAIN: "go on all the same"}
 def command(file: Path | None) -> None:
     """Check the policy FILE, by default that of SICKBAY_POLICY, and show what it allows.
 
-    Ends with 0 when the file is good. A bad one ends with 1, each mistake on a line of its own: file, line, place in
-    the file, what is wrong, what would be right.
+    Ends with 0 when the file is good, also when it warns of something that may not be meant. A bad one ends with 1,
+    each mistake on a line of its own: file, line, place in the file, what is wrong, what would be right.
     """
     settings = Settings.from_environment()
     path = file or settings.policy
-    policy = policy_or_problems(path)
+    policy, warnings = policy_and_warnings(path)
     if not isinstance(policy, Policy):
         for problem in policy:
             click.echo(str(problem))
         raise SystemExit(1)
     show(policy, Mode(settings.mode) if settings.mode else None, Console(highlight=False))
+    for warning in warnings:
+        click.echo(f"warning: {warning}")
     click.echo(f"{path} is good.")
 
 

@@ -215,6 +215,9 @@ class Policy:
     pools: tuple[Pool, ...]
     ladders: Mapping[XidClass, Ladder]
     """Rungs per class of Xid, first to last; a class that is absent is only noted. No rungs: cordon, drain and ask."""
+    own_acts: Mapping[str, tuple[str, ...]]
+    """Step to fault codes that Sickbay's own act may raise on its node; they are no new faults. The file must say it: a
+    silent default would hide faults that nobody agreed to hide, or none, and then a stress test of ours counts."""
     faults: Mapping[str, Ladder | None] = field(default_factory=dict)
     """Rungs per fault code, before those of its class; None only notes it."""
     budgets: Budgets = field(default_factory=Budgets)
@@ -233,8 +236,6 @@ class Policy:
     """What takes a machine's power away and gives it back; None: no rung power-cycle."""
     provider: Hook | None = None
     """Who provides machines; None: no rung replace."""
-    own_acts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Step to fault codes that Sickbay's own act may raise on its node; they are no new faults."""
     inventory_max_age: timedelta = timedelta(minutes=5)
     """An older inventory places no alert; workers then read the nodes afresh."""
 

@@ -9,7 +9,7 @@ from app.domain.alerts import Alert
 from app.errors import StoreUnavailable
 from app.store.alerts import delivery
 from app.store.connection import Link
-from app.store.documents import micros, read, read_readable, write
+from app.store.documents import micros, moment, read, write
 from app.store.keys import BOUNDS, KEYS
 from app.store.values import AlertRecord, PendingAlert
 
@@ -48,11 +48,10 @@ class Pending:
         (there,) = self._link.run("pending_done", {"id": pending_id})
         return bool(there)
 
-    def all(self, limit: int = 1_000) -> list[tuple[str, Alert, datetime]]:
-        """Id, alert and since when, longest waiting first."""
-        ids = self._link.ask("ZRANGE", KEYS["pending_since"], 0, limit - 1)
-        texts = self._link.ask("HMGET", KEYS["pending"], *ids) if ids else []
-        return [(waiting.id, waiting.alert, waiting.since) for waiting in read_readable(PendingAlert, texts)]
+    def since(self) -> list[tuple[str, datetime]]:
+        """Id and since when of all that wait, longest waiting first, without the alerts themselves."""
+        waiting = self._link.ask("ZRANGE", KEYS["pending_since"], 0, -1, "WITHSCORES")
+        return [(str(pending), moment(at)) for pending, at in waiting]
 
     def count(self) -> int:
         """How many wait."""

@@ -39,6 +39,7 @@ POLICY = Policy(
         Pool(name="serve", selector={"pool": "serve"}, mode=Mode.OBSERVE),
     ),
     ladders={XidClass.RESET: LADDER},
+    own_acts={},
 )
 OFFENDER = "1650923001447"
 

@@ -22,6 +22,7 @@ def story_policy(mode: Mode = Mode.ACT, *, disruptions: int = 3, bandwidth_floor
             ),
         ),
         ladders={XidClass.REBOOT: (Rung(rung="reboot"),), XidClass.RESET: (Rung(rung="reset"), Rung(rung="reboot"))},
+        own_acts={},
         budgets=Budgets(disruptions=disruptions),
         node_jobs=NodeJobs(benchmark_image="registry.example/nccl-tests:1"),
     )

@@ -31,6 +31,7 @@ faults:
   xid-79: [reboot]
 budgets:
   cordons: 20
+own_acts: {}
 """
 
 POOLS = GOOD[GOOD.index("pools:") : GOOD.index("ladders:")]
@@ -51,6 +52,7 @@ BAD = [
     ("  isolate: []", "  isolate: []\n  reset: []", 17, "ladders.reset", "given twice, first in line 15", "Keep one"),
     ("  name: main\n", "", 2, "cluster", "`name` is missing", "Add `name:` with a text."),
     ("ladders:\n  reset: [reboot]\n  isolate: []\n", "", 1, None, "`ladders` is missing", "Add `ladders:` with a map"),
+    ("own_acts: {}\n", "", 1, None, "`own_acts` is missing", "Add `own_acts:` with a mapping"),
     ("  - name: gpu\n    sel", "  - sel", 7, "pools[0]", "`name` is missing", "Add `name:`"),
     ("  cordons: 20", "  ? [a]\n  : 20", 20, "budgets", "A key is a list.", "Write a word before the colon."),
     ("  cordons: 20", "  <<: {cordons: 2}", 20, 'budgets["<<"]', "`<<` is not known here", "Known are"),

@@ -68,10 +68,6 @@ BESIDE_POOLS = [
     ("tickets: {poll: 2d}", "tickets.poll", "2d is out of range", "at least 1s and at most 1d"),
     ("tickets: {workloads: yes}", "tickets.workloads", "neither true nor false", "true or false"),
     ('tickets: {workloads: "true"}', "tickets.workloads", "neither true nor", "without quotes"),
-    ("own_acts: {diagnos: [xid-43]}", "own_acts.diagnos", "no step of a plan", "`diagnose`?"),
-    ("own_acts: {reset: [43]}", "own_acts.reset[0]", "reads 43 as a number", "quotes"),
-    ("own_acts: {reset: [xid43]}", "own_acts.reset[0]", "'xid43' is no fault code", "`xid-43`"),
-    ("own_acts: {reset: [xid-43, xid-43]}", "own_acts.reset[1]", "listed twice", "Keep one"),
     ("fault_modes: {94: act}", "fault_modes.94", "'94' is no fault code", "`xid-94`"),
     ("fault_modes: {xid-94: ask}", "fault_modes.xid-94", "'ask' is no mode", "observe, cordon"),
     ("offenders: {weights: {rest: 1}}", "offenders.weights.rest", "neither a class", "`reset`?"),
@@ -95,6 +91,13 @@ BESIDE_POOLS = [
     ("attempts: {window: 2h}", "attempts.window", "remembered for 2h", "as long as `probation`"),
     ("probation: 8d", "probation", "remembered for 7d", "Make `attempts.window` at least"),
     ("probation: 91d", "probation", "91d is out of range", "at most 90d"),
+]
+
+OWN_ACTS = [
+    ("own_acts: {diagnos: [xid-43]}", "own_acts.diagnos", "no step of a plan", "`diagnose`?"),
+    ("own_acts: {reset: [43]}", "own_acts.reset[0]", "reads 43 as a number", "quotes"),
+    ("own_acts: {reset: [xid43]}", "own_acts.reset[0]", "'xid43' is no fault code", "`xid-43`"),
+    ("own_acts: {reset: [xid-43, xid-43]}", "own_acts.reset[1]", "listed twice", "Keep one"),
 ]
 # fmt: on
 
@@ -139,5 +142,15 @@ def test_what_could_not_be_carried_out_or_would_be_forgotten_is_refused(
 ) -> None:
     found = refused("budgets:", f"{written}\nbudgets:")
     assert found[:2] == (19, path)
+    assert problem in found[2]
+    assert remedy in found[3]
+
+
+@pytest.mark.parametrize(("written", "path", "problem", "remedy"), OWN_ACTS)
+def test_an_own_act_that_hides_nothing_or_what_was_not_meant_is_refused(
+    written: str, path: str, problem: str, remedy: str
+) -> None:
+    found = refused("own_acts: {}", written)
+    assert found[:2] == (21, path)
     assert problem in found[2]
     assert remedy in found[3]

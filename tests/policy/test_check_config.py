@@ -91,6 +91,44 @@ def test_without_a_ticket_system_the_rung_ticket_is_told_as_asking(path: Path) -
     assert row(check(path), "tickets") == "none are opened: at the rung ticket a person is asked"
 
 
+@pytest.mark.parametrize(
+    ("written", "warned"),
+    [
+        (
+            "ladders: {isolate: [ticket]}",
+            "7: ladders.isolate[0]: {}.",
+        ),
+        (
+            "faults: {xid-79: [reboot, ticket], xid-64: [ticket]}\nladders: {isolate: [ticket]}",
+            "8: ladders.isolate[0]: {}, here and on 2 other ladders.",
+        ),
+        ("ladders: {isolate: []}", None),
+        ("ladders: {isolate: [ticket]}\ntickets: {system: file, directory: /t}", None),
+    ],
+)
+def test_a_ticket_rung_without_a_ticket_system_is_warned_of_with_its_line(
+    path: Path, written: str, warned: str | None
+) -> None:
+    path.write_text("# what it is for\n\n\n" + SMALLEST.replace("ladders: {}", written))
+    result = check(path)
+    told = [line for line in result.output.splitlines() if line.startswith("warning:")]
+    asks = "No ticket can be opened: at this rung a person is asked"
+    remedy = "Set `tickets.system`, or take `ticket` off the ladders."
+    assert told == ([] if warned is None else [f"warning: {path}:{warned.format(asks)} {remedy}"])
+    assert result.exit_code == 0
+
+
+def test_a_ticket_rung_that_no_pool_may_take_is_not_warned_of(path: Path) -> None:
+    pool = 'gpu: "true"}, capabilities: [reset], ladders: {reset: [ticket]}'
+    path.write_text(SMALLEST.replace('gpu: "true"}', pool).replace("ladders: {}", "ladders: {isolate: [ticket]}"))
+    assert "warning" not in check(path).output
+
+
+def test_a_ticket_rung_in_a_pool_is_warned_of_there(path: Path) -> None:
+    path.write_text(SMALLEST.replace('gpu: "true"}', 'gpu: "true"}, ladders: {isolate: [reset, ticket]}'))
+    assert f"warning: {path}:3: pools[0].ladders.isolate[1]: No ticket can be opened" in check(path).output
+
+
 def test_what_a_pool_has_of_its_own_is_told_with_it(path: Path) -> None:
     own = "capabilities: [reset], ladders: {reset: [reset, reboot]}, faults: {xid-94: null}"
     path.write_text(SMALLEST.replace('gpu: "true"}', f'gpu: "true"}}, {own}'))

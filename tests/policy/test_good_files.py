@@ -40,6 +40,7 @@ cluster: {name: main}
 alerts: {xid: [GpuXid*]}
 pools: [{name: gpu, selector: {gpu: "true"}}]
 ladders: {}
+own_acts: {}
 """
 
 FULL = """\
@@ -94,6 +95,7 @@ def test_what_is_left_out_has_the_defaults_of_the_domain() -> None:
         alerts=AlertNames(xid=("GpuXid*",)),
         pools=(Pool(name="gpu", selector={"gpu": "true"}),),
         ladders={},
+        own_acts={},
     )
 
 

@@ -68,11 +68,11 @@ class TestPending:
         waiting = store.pending.put(alert(), "x", record(Decision.PENDING), now=NOW)
         assert waiting is not None
         assert store.pending.take(waiting) == store.pending.take(waiting) == alert()
-        assert store.pending.all() == [(waiting, alert(), NOW)]
+        assert store.pending.since() == [(waiting, NOW)]
         assert store.pending.done(waiting)
         assert not store.pending.done(waiting)
         assert store.pending.take(waiting) is None
-        assert store.pending.all() == []
+        assert store.pending.since() == []
 
     def test_its_occurrence_goes_with_it(self, store: Store) -> None:
         waiting = store.pending.put(alert(), "x|y", record(Decision.PENDING), now=NOW)
@@ -92,13 +92,17 @@ class TestPending:
         waiting = store.pending.put(alert(), "x", record(Decision.PENDING), now=NOW)
         assert store.alerts.note(NOTED, "x", (row(serial="1"),), now=NOW, pending_id=waiting)
         assert not store.alerts.note(NOTED, "x", (row(NOW + MINUTE, serial="1"),), now=NOW, pending_id=waiting)
-        assert store.pending.all() == []
+        assert store.pending.since() == []
         assert len(store.history.of("1")) == 1
 
     def test_the_longest_waiting_come_first(self, store: Store) -> None:
         for number in (2, 0, 1):
             store.pending.put(alert(str(number)), str(number), record(), now=NOW + number * MINUTE)
-        assert [waiting.name for _, waiting, _ in store.pending.all(2)] == ["0", "1"]
+        assert [store.pending.take(waiting) for waiting, _ in store.pending.since()] == [
+            alert("0"),
+            alert("1"),
+            alert("2"),
+        ]
 
     def test_past_the_bound_it_says_unavailable_so_that_the_sender_comes_again(
         self, store: Store, redis: Redis

@@ -191,7 +191,7 @@ class TestWaitingAlerts:
     def test_a_waiting_alert_leaves_with_the_commit_that_places_it(self, store: Store) -> None:
         waiting = store.pending.put(alert(), "x", record(), now=NOW)
         committed(store, operation(), occurrence="x", pending_id=waiting)
-        assert store.pending.all() == []
+        assert store.pending.since() == []
         assert store.operations.commit(change(operation(), occurrence="x")) == Duplicate(operation="op-1")
 
     def test_a_refused_commit_leaves_it_waiting(self, store: Store) -> None:

@@ -35,7 +35,7 @@ def remembered(store: Store) -> list[object]:
     asked: list[object] = [store.operations.load("op-1"), store.operations.claim_on("op-1")]
     asked += [store.operations.open_on("gpu-001"), store.operations.due(NOW + timedelta(hours=1))]
     asked += [store.operations.reservations(), store.operations.last_disruption("gpu-001", besides="")]
-    asked += [store.timeline.read("op-1"), store.history.of("1"), store.pending.all(), store.pause.get()]
+    asked += [store.timeline.read("op-1"), store.history.of("1"), store.pending.since(), store.pause.get()]
     return [*asked, store.inventory.read()]
 
 

@@ -37,6 +37,7 @@ POLICY = Policy(
     alerts=AlertNames(xid=("GpuXid*", "GPUXid*")),
     pools=(Pool(name="gpu", selector=GPU_LABELS, mode=Mode.ACT),),
     ladders={XidClass.RESET: REBOOT, XidClass.REBOOT: REBOOT, XidClass.ISOLATE: ()},
+    own_acts={},
 )
 
 

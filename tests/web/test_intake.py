@@ -220,7 +220,7 @@ def test_an_old_inventory_places_nothing_that_is_repaired(web: Web) -> None:
 def test_a_node_that_fresh_reads_do_not_know_either_is_noted(web: Web) -> None:
     web.know(gpu_node("gpu-a01"))
     assert decisions(web.post(body(alert(node="gpu-x")))) == ["pending"]
-    ((pending, _, _),) = web.store.pending.all()
+    ((pending, _),) = web.store.pending.since()
 
     taken = web.parts.intake.place_pending(pending, _inventory("gpu-a01"), web.clock.now)
 
@@ -234,7 +234,7 @@ def test_a_node_that_fresh_reads_do_not_know_either_is_noted(web: Web) -> None:
 def test_a_waiting_alert_that_the_policy_no_longer_repairs_is_noted(make_web: Callable[..., Web]) -> None:
     web = make_web()
     web.post(body(alert()))
-    ((pending, _, _),) = web.store.pending.all()
+    ((pending, _),) = web.store.pending.since()
     milder = make_web(policy=replace(POLICY, ladders={XidClass.RESET: REBOOT}))
 
     taken = milder.parts.intake.place_pending(pending, _inventory("gpu-a01"), web.clock.now)
@@ -263,7 +263,7 @@ def test_a_recreated_node_waits_until_the_operation_on_the_earlier_one_has_ended
     answer = web.post(body(alert(startsAt="2026-09-20T11:59:59Z", gpu="5")))
 
     assert decisions(answer) == ["pending"]
-    ((pending, _, _),) = web.store.pending.all()
+    ((pending, _),) = web.store.pending.since()
     still = web.parts.intake.place_pending(pending, _inventory("gpu-a01", uid="uid-second"), web.clock.now)
     assert still is not None
     assert (still.decision, still.pending) == ("pending", pending)

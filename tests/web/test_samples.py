@@ -74,7 +74,7 @@ def test_a_watchdog_a_test_alert_and_a_drill_repair_nothing(web: Web) -> None:
 
     assert [list(decisions(web.post(one))) for one in bodies] == [["note"], ["ignore"], ["pending"], []]
     assert web.store.watchdog.last() == web.clock.now
-    ((pending, _, _),) = web.store.pending.all()
+    ((pending, _),) = web.store.pending.since()
     inventory = web.store.inventory.read()
     assert inventory is not None
     drill = web.parts.intake.place_pending(pending, inventory[0], web.clock.now)

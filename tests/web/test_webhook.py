@@ -69,7 +69,7 @@ def test_one_body_makes_one_job_a_queue_and_names_an_operation_once(web: Web) ->
     answer = web.post(body(alert(), alert(gpu="4"), alert(node="gpu-a02"), alert(node="gpu-x", startsAt="")))
 
     first, _, third, _ = (one["operation"] for one in answer.json["alerts"])
-    pending = [waiting for waiting, _, _ in web.store.pending.all()]
+    pending = [waiting for waiting, _ in web.store.pending.since()]
     assert web.jobs() == [
         ("urgent", "workers.jobs.advance", [first, third]),
         ("urgent", "workers.jobs.place", pending),

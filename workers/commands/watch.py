@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import click
 import structlog
 
 from app import logs
+from app.domain import pending
 from app.domain.facts import NodeView
 from app.domain.marks import read_mark
 from app.errors import StoreUnavailable
@@ -68,6 +69,7 @@ class Watching:
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
         self._nudged: set[str] = set()
+        self._placing: dict[str, datetime] = {}
         self._lock = threading.Lock()
 
     def nudge(self, node: str, why: str) -> None:
@@ -114,7 +116,10 @@ class Watching:
         self._wiring.queues.advance(self._wiring.store.operations.claim_due(now, LEASE, limit=DUE_AT_ONCE))
 
     def _enqueue_pending(self) -> None:
-        """Alerts whose job was lost: placing one twice is safe, placing it never is not."""
-        late = self._wiring.clock() - LEASE
-        waiting = [pending for pending, _, since in self._wiring.store.pending.all(PENDING_AT_ONCE) if since < late]
-        self._wiring.queues.place(waiting)
+        """Alerts whose job was lost or found no place: placing one twice is safe, placing it never is not."""
+        now = self._wiring.clock()
+        waiting = self._wiring.store.pending.since()
+        ids = pending.due(waiting, self._placing, now, limit=PENDING_AT_ONCE)
+        self._wiring.queues.place(ids)
+        tried = {**self._placing, **dict.fromkeys(ids, now)}
+        self._placing = {each: tried[each] for each, _ in waiting if each in tried}
