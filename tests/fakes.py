@@ -39,6 +39,7 @@ class FakeCluster:
         self.places = FakePlaces(self._world)
         self.baselines = FakeBaselines()
         self.power = FakePower(self._world, self.node_jobs)
+        self.provider = FakeProvider(self._world, self)
         self.ports = Ports(
             nodes=self.nodes,
             pods=self.pods,
@@ -46,6 +47,7 @@ class FakeCluster:
             places=self.places,
             baselines=self.baselines,
             power=self.power,
+            provider=self.provider,
         )
         for number in range(1, nodes + 1):
             self.add_node(f"gpu-a{number:02d}")
@@ -273,6 +275,34 @@ class FakePower:
             if key not in self.keys:
                 self.keys.append(key)
                 self._node_jobs.cycle_power(node)
+
+
+class FakeProvider:
+    """The port `Provider`: a minute after the first call for a key the node goes, and a minute later another comes."""
+
+    def __init__(self, world: World, cluster: FakeCluster) -> None:
+        self._world = world
+        self._cluster = cluster
+        self.keys: list[str] = []
+        self.gets_work: tuple[str, ...] = ()
+        """Pods that are bound to the new machine in the moment it joins."""
+
+    def replace(self, node: str, key: str) -> None:
+        with self._world.now():
+            self._world.called("replace", node)
+            self._world.note("replace", node, changed=key not in self.keys)
+            if key not in self.keys:
+                self.keys.append(key)
+                self._world.after(timedelta(minutes=1), lambda: self._goes(node))
+
+    def _goes(self, node: str) -> None:
+        self._cluster.remove_node(node)
+        self._world.after(timedelta(minutes=1), lambda: self._joins(node))
+
+    def _joins(self, node: str) -> None:
+        self._cluster.add_node(node)
+        for name in self.gets_work:
+            self._cluster.add_pod(node, name, gpus=1, ends_after=5)
 
 
 class FakeBaselines:

@@ -128,6 +128,7 @@ class Operation:
 
 _RUNG_STEPS = frozenset(step for steps in repair.RUNGS.values() for step in steps) - {
     "cordon",
+    "drain",
     *repair.LIGHT_VALIDATION,
 }
 """What changes a node: a fault that begins after the last of them is not covered by the proof that follows."""
@@ -237,7 +238,9 @@ def learn(operation: Operation, learned: Learned) -> Operation:
     if learned.ticket is not None:
         operation = replace(operation, ticket=learned.ticket)
     if learned.node_uid:
-        operation = replace(operation, node=replace(operation.node, uid=learned.node_uid))
+        # What a person allowed of the old machine's pods or of its cordon was not said of the new one's.
+        kept = tuple(allowed for allowed in operation.approvals if allowed in repair.RUNGS)
+        operation = replace(operation, node=replace(operation.node, uid=learned.node_uid), approvals=kept)
     if learned.replaced and operation.ending is Result.RELEASED:
         return replace(operation, ending=Result.REPLACED)
     if operation.ending is Result.REPLACED:

@@ -628,3 +628,11 @@ def test_a_fault_that_joins_after_a_rung_has_failed_brings_no_milder_one() -> No
     operation = joined(join(failed, RESET_48, ladder=rungs("restart-plugin", "ticket"), now=at(31)))
     going = worked_on(operation, Failed("It did not boot."))
     assert named(step for step in going.plan if not step.over)[0] == "ticket/open-ticket"
+
+
+def test_another_machine_keeps_the_approval_of_its_rung_and_none_that_was_about_the_old_one() -> None:
+    operation = replace(
+        an_operation(ladder=("replace",)), approvals=("drain", "bare-pods", "foreign-cordon", "replace")
+    )
+    assert learn(operation, Learned(replaced=True, node_uid="uid-2")).approvals == ("replace",)
+    assert learn(operation, Learned(replaced=True)).approvals == operation.approvals

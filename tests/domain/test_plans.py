@@ -59,7 +59,7 @@ def test_a_try_has_one_number_before_and_after_it_begins(state: StepState, attem
         ("reset", ["pause-operands", "reset", "restore-operands"]),
         ("reboot", ["reboot"]),
         ("power-cycle", ["power-cycle"]),
-        ("replace", ["replace", "cordon"]),
+        ("replace", ["replace", "cordon", "drain"]),
         ("ticket", ["open-ticket", "await-ticket", "inventory"]),
     ],
 )

@@ -39,3 +39,31 @@ def test_a_bare_pod_that_is_approved_after_hours_is_evicted_and_not_too_late(sto
     story.order("approve")
     assert story.run().result == "released", story.timeline()
     assert story.cluster.evictions == {bare.uid: 1}
+
+
+def test_work_that_gets_on_a_new_machine_before_its_cordon_is_drained_before_it_is_validated(story: Story) -> None:
+    story.cluster.provider.gets_work = ("llama-ft-7",)
+    story.open("xid-79", ladder=("replace",))
+    operation = story.run()
+    assert operation.result == "replaced", story.timeline()
+    assert [step.step for step in operation.plan if step.rung == "replace"] == [
+        *("replace", "cordon", "drain"),
+        *("diagnose", "benchmark"),
+    ]
+    acts = [(call.verb, call.target) for call in story.cluster.history if call.verb in {"evict", "start"}]
+    assert acts[0] == ("evict", "default/llama-ft-7")
+    assert len(story.cluster.provider.keys) == 1
+
+
+def test_what_a_person_allowed_of_the_old_machines_pods_is_asked_anew_for_the_new_one(story: Story) -> None:
+    story.cluster.add_pod(NODE, "notebook", controller_kind="", ends_after=5)
+    story.open("xid-79", ladder=("replace",))
+    assert story.run().asks == "bare-pods"
+    story.order("approve")
+    story.worker().advance(f"op-{NODE}")
+    story.cluster.clock.advance(minutes=1)
+    story.worker().advance(f"op-{NODE}")
+    story.cluster.clock.advance(minutes=2)
+    other = story.cluster.add_pod(NODE, "debug", controller_kind="", ends_after=5)
+    assert story.run().asks == "bare-pods", story.timeline()
+    assert not story.cluster.evictions[other.uid]

@@ -41,3 +41,8 @@ def test_many_pods_are_noted_by_the_first_few() -> None:
 def test_a_lost_gpu_does_not_lower_what_the_node_must_have_again(capacity: int, label: str | None, gpus: str) -> None:
     labels = {GPU_COUNT_LABEL: label} if label else {}
     assert noted(a_node(gpu_capacity=capacity, labels=labels)).memo["gpus"] == gpus
+
+
+def test_work_that_is_ending_or_has_no_controller_is_work_all_the_same() -> None:
+    told = noted(a_node(), a_pod("notebook", controller_kind=""), a_pod(deleted_at=at(9)))
+    assert "2 pods at work (ml/train-0, ml/notebook)" in told.reason

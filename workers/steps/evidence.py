@@ -40,7 +40,8 @@ class Evidence:
     def judge(self, operation: Operation, facts: Seen, policy: Policy, now: datetime) -> Outcome:
         """Boot id, GPU counts and pods; the count is what the node must have again before it is released."""
         node = facts.node
-        work = [pod.full_name for pod in sort_pods(facts.pods).go]
+        pods = sort_pods(facts.pods)
+        work = [pod.full_name for pod in (*pods.go, *pods.leaving, *pods.asked_for)]
         shown = ", ".join(work[:SHOWN_PODS]) + (", …" if len(work) > SHOWN_PODS else "")
         gpus = expected_gpus(node)
         text = (

@@ -12,10 +12,13 @@ RUNGS: dict[str, tuple[str, ...]] = {
     "reset": ("pause-operands", "reset", "restore-operands"),
     "reboot": ("reboot",),
     "power-cycle": ("power-cycle",),
-    "replace": ("replace", "cordon"),
+    "replace": ("replace", "cordon", "drain"),
     "ticket": ("open-ticket", "await-ticket", "inventory"),
 }
-"""The steps that carry out each rung of a ladder, from the mildest to the gravest."""
+"""The steps that carry out each rung of a ladder, from the mildest to the gravest.
+
+A machine that takes another one's place may get work between its joining and its cordon, so it is drained too.
+"""
 
 UNDOES = {"restore-operands": "pause-operands"}
 """A step that repays what another one owes: it is done whatever happens to the steps between them."""
