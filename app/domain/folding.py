@@ -114,10 +114,14 @@ def _proven_in_full(operation: Operation, rung: str) -> Operation:
 
 
 def _unwaiting(plan: tuple[PlannedStep, ...]) -> tuple[PlannedStep, ...]:
-    """The plan no longer waiting until the node is idle."""
+    """The plan no longer waiting until the node is idle; its cordon would else ask for that once more."""
     why = "A fault has joined that does not wait."
     return tuple(
-        replace(step, state=StepState.SKIPPED, reason=why) if step.step == repair.WAIT and not step.over else step
+        step
+        if step.step != repair.WAIT
+        else replace(step, memo={**step.memo, repair.WAITED_ENOUGH: why})
+        if step.over
+        else replace(step, state=StepState.SKIPPED, reason=why)
         for step in plan
     )
 

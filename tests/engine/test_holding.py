@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
+from app.domain.policies import When
 from app.store import Store
 from tests.engine.driving import NODE, Story
 
@@ -67,3 +70,20 @@ def test_what_a_person_allowed_of_the_old_machines_pods_is_asked_anew_for_the_ne
     other = story.cluster.add_pod(NODE, "debug", controller_kind="", ends_after=5)
     assert story.run().asks == "bare-pods", story.timeline()
     assert not story.cluster.evictions[other.uid]
+
+
+def test_a_pod_that_comes_while_the_cordon_of_an_idle_rung_is_held_is_neither_cordoned_in_nor_evicted(
+    story: Story,
+) -> None:
+    story.store.pause.set("ana", "network maintenance", story.now)
+    story.open("xid-63", ladder=("reset",), when=When.IDLE)
+    assert story.run().state == "held"
+    work = story.cluster.add_pod(NODE, "llama-ft-0", gpus=4)
+    story.cluster.clock.advance(hours=3)
+    story.store.pause.clear()
+    operation = story.run(until=timedelta(minutes=30))
+    assert (operation.state, story.cluster.history) == ("waiting", [])
+    assert "llama-ft-0" in operation.reason
+    story.cluster.remove_pod(work.uid)
+    assert story.run().result == "released", story.timeline()
+    assert not story.cluster.evictions

@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 import pytest
 
 from app.domain.facts import PodView
+from app.domain.idleness import NOT_IDLE
 from app.domain.operations import Operation
 from app.domain.outcomes import Done, NeedsHuman, Outcome, Wait
 from app.domain.policies import Then, When
 from tests.building import a_fault, a_node, a_pod, a_policy, an_operation, at, remembering, rungs
 from tests.fakes import FakeCluster
-from workers.steps.await_idle import NOT_IDLE, AwaitIdle, Work
+from workers.steps.await_idle import AwaitIdle, Work
 
 
 def waiting(then: Then = Then.HOLD, **fields: object) -> Operation:

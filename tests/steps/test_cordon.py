@@ -6,15 +6,18 @@ import pytest
 
 from app.domain.effects import PatchNode
 from app.domain.facts import NodeView
+from app.domain.idleness import NOT_IDLE
 from app.domain.marks import ANNOTATION, read_mark, release_patch
 from app.domain.operations import Operation
-from app.domain.outcomes import Act, Done, NeedsHuman, Outcome
-from tests.building import a_node, a_policy, an_operation, at, cordoned, patched
-from workers.steps.cordon import FOREIGN_CORDON, Cordon
+from app.domain.outcomes import Act, Done, NeedsHuman, Outcome, Wait
+from app.domain.policies import When
+from tests.building import a_node, a_pod, a_policy, an_operation, at, cordoned, patched, rungs
+from tests.fakes import FakeCluster
+from workers.steps.cordon import FOREIGN_CORDON, Cordon, Site
 
 
 def judged(node: NodeView, operation: Operation | None = None) -> Act | Outcome:
-    return Cordon().judge(operation or an_operation(), node, a_policy(), at(1))
+    return Cordon().judge(operation or an_operation(), Site(node), a_policy(), at(1))
 
 
 def acted(node: NodeView, operation: Operation | None = None) -> NodeView:
@@ -80,3 +83,32 @@ def test_an_annotation_that_cannot_be_read_is_neither_overwritten_nor_guessed_at
     assert isinstance(told, NeedsHuman)
     assert "cannot be read" in told.reason
     assert told.asks == ""
+
+
+# A repair that waits until the node is idle
+
+WAITED = an_operation(ladder=rungs("reset", when=When.IDLE), at_step="cordon")
+BUSY = a_pod(gpus=8)
+
+
+def looked(operation: Operation, *, pods: int = 1) -> Site:
+    cluster = FakeCluster(nodes=1)
+    for number in range(pods):
+        cluster.add_pod("gpu-a01", f"train-{number}", gpus=1)
+    return Cordon().look(operation, a_node(), cluster.ports)
+
+
+def test_pods_are_read_only_where_the_repair_waits_for_them() -> None:
+    assert len(looked(WAITED, pods=2).busy) == 2
+    assert looked(an_operation()).busy == ()
+
+
+def test_work_that_came_since_the_node_was_idle_is_waited_for_and_not_cordoned_away() -> None:
+    told = Cordon().judge(WAITED, Site(a_node(), (BUSY,)), a_policy(), at(1))
+    assert isinstance(told, Wait)
+    assert told.reason == "Waits until gpu-a01 is idle, for 1 d at most: ml/train-0."
+    came_meanwhile = Cordon().judge(WAITED, Site(cordoned(), (BUSY,)), a_policy(), at(1))
+    assert isinstance(came_meanwhile, Wait)
+    assert isinstance(Cordon().judge(WAITED, Site(a_node()), a_policy(), at(1)), Act)
+    approved = replace(WAITED, approvals=(NOT_IDLE,))
+    assert isinstance(Cordon().judge(approved, Site(a_node(), (BUSY,)), a_policy(), at(1)), Act)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
 from app.domain.effects import PatchNode
-from app.domain.facts import NodeView
+from app.domain.facts import NodeView, PodView
 from app.domain.guards import Hurts
+from app.domain.idleness import holders, judge_idleness, waits_for_idle
 from app.domain.marks import ANNOTATION, cordon_patch, read_mark
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, NeedsHuman, Outcome
+from app.domain.plans import repair
 from app.domain.policies import Policy
 from app.domain.timeline import spell
 from workers.ports import Ports
@@ -18,34 +21,55 @@ from workers.ports import Ports
 FOREIGN_CORDON = "foreign-cordon"
 
 
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The node, and the pods that hold its GPUs if the repair waits for them."""
+
+    node: NodeView
+    busy: tuple[PodView, ...] = ()
+
+
 class Cordon:
-    """Done once the node is unschedulable and carries our mark; a person's cordon is asked about first (P6)."""
+    """Done once the node is unschedulable and carries our mark; a person's cordon is asked about first (P6).
+
+    A repair that waits until the node is idle looks for work once more: this step may have been held for hours.
+    """
 
     name: ClassVar[str] = "cordon"
     hurts: ClassVar[Hurts] = Hurts.NEW_WORK
 
-    def look(self, operation: Operation, node: NodeView, ports: Ports) -> NodeView:
-        """The node is all there is to see."""
-        return node
+    def look(self, operation: Operation, node: NodeView, ports: Ports) -> Site:
+        """The node, and its pods only where they count: in a storm every read is one too many."""
+        busy = holders(ports.pods.on_node(node.name)) if waits_for_idle(operation) else ()
+        return Site(node, busy)
 
-    def judge(self, operation: Operation, facts: NodeView, policy: Policy, now: datetime) -> Act | Outcome:
+    def judge(self, operation: Operation, facts: Site, policy: Policy, now: datetime) -> Act | Outcome:
         """Marked and unschedulable is done, unless it was unschedulable before us and nobody approved."""
-        mark = read_mark(facts)
-        if mark is None and ANNOTATION in facts.annotations:
-            text = f"{facts.name} carries an annotation {ANNOTATION} that cannot be read: what was before is unknown."
-            return NeedsHuman(f"{text} Nothing is done until somebody has taken it away.")
-        if mark is None or mark.operation != operation.id or not facts.unschedulable:
-            patch = PatchNode(
-                key=f"{operation.id}/cordon",
-                node=facts.name,
-                uid=facts.uid,
-                resource_version=facts.resource_version,
-                body=cordon_patch(facts, operation.id),
-            )
-            return Act((patch,), f"Cordons {facts.name}.")
-        if not mark.was_unschedulable:
-            return Done(f"Cordoned {facts.name}, {spell(now - operation.opened_at)} after the operation opened.")
-        if FOREIGN_CORDON in operation.approvals:
-            return Done(f"{facts.name} stays cordoned as it was before Sickbay; a person approved going on.")
-        text = f"{facts.name} was cordoned by somebody before Sickbay: nothing is evicted before a person approves."
-        return NeedsHuman(text, asks=FOREIGN_CORDON)
+        wait = operation.last(repair.WAIT)
+        if wait is not None and facts.busy:
+            idle = judge_idleness(operation, wait, facts.busy, now)
+            if not isinstance(idle, Done):
+                return idle
+        return _cordoned(operation, facts.node, now)
+
+
+def _cordoned(operation: Operation, node: NodeView, now: datetime) -> Act | Outcome:
+    mark = read_mark(node)
+    if mark is None and ANNOTATION in node.annotations:
+        text = f"{node.name} carries an annotation {ANNOTATION} that cannot be read: what was before is unknown."
+        return NeedsHuman(f"{text} Nothing is done until somebody has taken it away.")
+    if mark is None or mark.operation != operation.id or not node.unschedulable:
+        patch = PatchNode(
+            key=f"{operation.id}/cordon",
+            node=node.name,
+            uid=node.uid,
+            resource_version=node.resource_version,
+            body=cordon_patch(node, operation.id),
+        )
+        return Act((patch,), f"Cordons {node.name}.")
+    if not mark.was_unschedulable:
+        return Done(f"Cordoned {node.name}, {spell(now - operation.opened_at)} after the operation opened.")
+    if FOREIGN_CORDON in operation.approvals:
+        return Done(f"{node.name} stays cordoned as it was before Sickbay; a person approved going on.")
+    text = f"{node.name} was cordoned by somebody before Sickbay: nothing is evicted before a person approves."
+    return NeedsHuman(text, asks=FOREIGN_CORDON)

@@ -27,6 +27,8 @@ UNDRAINED = frozenset({"restart-plugin"})
 """Rungs that leave the work on the node alone."""
 
 WAIT = "await-idle"
+WAITED_ENOUGH = "waited-enough"
+"""In the memo of a wait that is over: a fault has joined that does not wait, so nothing waits any more."""
 VALIDATION = ("diagnose", "benchmark")
 LIGHT_VALIDATION = ("recovery-check",)
 """What proves a rung that changed neither hardware nor driver; that the GPUs are allocatable its own step has seen."""
