@@ -7,7 +7,7 @@ dies right after it leaves a node that can be given back exactly as it was (P6).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,11 @@ from app.domain.facts import NodeView
 
 ANNOTATION = "sickbay/operation"
 STATE_LABEL = "sickbay/state"
+REPAIR = "repair"
+"""The label's value."""
+
+NOTED, NOTED_UID = "mark", "marked_uid"
+"""Where the memo of the step that marks a node keeps the annotation's text too, and the uid of the node it is about."""
 
 HELD_ANNOTATIONS = {
     "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
@@ -49,7 +54,10 @@ class Mark:
 
 def read_mark(node: NodeView) -> Mark | None:
     """The mark on this node, None when there is none or it is not ours to read."""
-    text = node.annotations.get(ANNOTATION)
+    return _read(node.annotations.get(ANNOTATION))
+
+
+def _read(text: str | None) -> Mark | None:
     if text is None:
         return None
     try:
@@ -66,9 +74,23 @@ def read_mark(node: NodeView) -> Mark | None:
         return None
 
 
-def cordon_patch(node: NodeView, operation: str) -> dict[str, Any]:
-    """Cordons and remembers. A mark that is there already keeps its memory: what it found came before us."""
-    mark = read_mark(node)
+def noted(patch: Mapping[str, Any], node: NodeView) -> dict[str, str]:
+    """What to remember of a cordon's patch, so that all of it can be taken back when the annotation is gone."""
+    return {NOTED: patch["metadata"]["annotations"][ANNOTATION], NOTED_UID: node.uid}
+
+
+def noted_mark(memos: Iterable[Mapping[str, str]], node: NodeView) -> Mark | None:
+    """The mark that the latest of these memos noted of this very node, None when none did."""
+    told = next((memo for memo in memos if NOTED in memo), {})
+    return _read(told.get(NOTED)) if told.get(NOTED_UID) == node.uid else None
+
+
+def cordon_patch(node: NodeView, operation: str, earlier: Mark | None = None) -> dict[str, Any]:
+    """Cordons and remembers. A mark that is there already keeps its memory: what it found came before us.
+
+    `earlier` is what was noted of an own cordon; it counts while our label shows that its patch has been here.
+    """
+    mark = read_mark(node) or (earlier if node.labels.get(STATE_LABEL) == REPAIR else None)
     mine = Mark(
         operation=operation,
         boot_id=mark.boot_id if mark else node.boot_id,
@@ -79,7 +101,7 @@ def cordon_patch(node: NodeView, operation: str) -> dict[str, Any]:
     return {
         "metadata": {
             "annotations": {ANNOTATION: _memory(mine), **HELD_ANNOTATIONS},
-            "labels": {STATE_LABEL: "repair", **HELD_LABELS},
+            "labels": {STATE_LABEL: REPAIR, **HELD_LABELS},
         },
         "spec": {"unschedulable": True},
     }
@@ -119,6 +141,20 @@ def release_patch(node: NodeView, mark: Mark) -> dict[str, Any]:
     return patch
 
 
+def leftovers_patch(node: NodeView, mark: Mark) -> dict[str, Any] | None:
+    """What takes our other marks off a node whose annotation somebody took away; None when none is left.
+
+    The cordon, and whatever has another value than ours by now, belong to whoever took it.
+    """
+    annotations = _changed(HELD_ANNOTATIONS, node.annotations, mark.was_annotations)
+    labels: dict[str, str | None] = {
+        **({STATE_LABEL: None} if node.labels.get(STATE_LABEL) == REPAIR else {}),
+        **_changed(HELD_LABELS, node.labels, mark.was_labels),
+        **_running_again(node),
+    }
+    return {"metadata": {"annotations": annotations, "labels": labels}} if annotations or labels else None
+
+
 def _memory(mark: Mark) -> str:
     was = {
         "unschedulable": mark.was_unschedulable,
@@ -138,6 +174,10 @@ def _present(ours: Mapping[str, str], theirs: Mapping[str, str]) -> dict[str, st
 
 def _restored(ours: Mapping[str, str], now: Mapping[str, str], was: Mapping[str, str | None]) -> dict[str, str | None]:
     return {key: was.get(key) for key, value in ours.items() if now.get(key) == value}
+
+
+def _changed(ours: Mapping[str, str], now: Mapping[str, str], was: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {key: before for key, before in _restored(ours, now, was).items() if before != now.get(key)}
 
 
 def _before(told: Mapping[str, object]) -> dict[str, str | None]:

@@ -16,6 +16,9 @@ from app.domain.marks import (
     STATE_LABEL,
     Mark,
     cordon_patch,
+    leftovers_patch,
+    noted,
+    noted_mark,
     pause_patch,
     paused_operands,
     read_mark,
@@ -187,3 +190,59 @@ def test_pausing_twice_changes_nothing_more() -> None:
     assert set(node.labels.values()) == {"paused-by-sickbay"}
     assert paused(node) == node
     assert pause_patch(node) == {"metadata": {"labels": {}}}
+
+
+# An annotation that somebody took away
+
+
+def without_annotation(node: NodeView) -> NodeView:
+    return patched(node, {"metadata": {"annotations": {ANNOTATION: None}}})
+
+
+def noted_of(before: NodeView) -> Mark:
+    body = cordon_patch(before, "op-1")
+    mark = noted_mark([{"gpus": "8"}, noted(body, before)], before)
+    assert mark is not None
+    return mark
+
+
+@given(nodes)
+def test_what_was_there_is_put_back_by_the_record_when_the_annotation_is_gone(before: NodeView) -> None:
+    left = without_annotation(cordoned(before))
+    body = leftovers_patch(left, noted_of(before))
+    assert body is not None
+    after = patched(left, body)
+    assert after == replace(before, unschedulable=True)  # the cordon is left to whoever took the annotation
+    assert leftovers_patch(after, noted_of(before)) is None
+
+
+@given(nodes, values)
+def test_what_somebody_else_changed_since_is_left_alone_also_then(before: NodeView, theirs: str) -> None:
+    (key,) = HELD_LABELS
+    labels = {**cordoned(before).labels, key: theirs, STATE_LABEL: "mine"}
+    left = replace(without_annotation(cordoned(before)), labels=labels)
+    after = patched(left, leftovers_patch(left, noted_of(before)) or {})
+    assert after.labels[STATE_LABEL] == "mine"
+    assert after.labels.get(key) == (before.labels.get(key) if theirs == "true" else theirs)
+
+
+def test_operands_that_are_still_paused_run_again_although_the_annotation_is_gone() -> None:
+    before = a_node(labels=dict.fromkeys(DEPLOY_LABELS, "true"))
+    held = cordoned(before)
+    left = without_annotation(patched(held, pause_patch(held)))
+    assert patched(left, leftovers_patch(left, noted_of(before)) or {}).labels == before.labels
+
+
+def test_a_record_counts_for_the_node_that_it_was_made_of_alone() -> None:
+    memo = noted(cordon_patch(a_node(), "op-1"), a_node())
+    assert noted_mark([memo], a_node(uid="uid-2")) is None
+    assert noted_mark([{}], a_node()) is None
+    assert noted_mark([], a_node()) is None
+
+
+def test_a_cordon_whose_annotation_was_taken_at_once_does_not_take_its_own_marks_for_somebody_elses() -> None:
+    left = without_annotation(cordoned())
+    again = patched(left, cordon_patch(left, "op-1", noted_of(a_node())))
+    assert released(again) == a_node()
+    fresh = patched(a_node(), cordon_patch(a_node(labels={}), "op-1", noted_of(a_node(unschedulable=True))))
+    assert not mark_on(fresh).was_unschedulable

@@ -87,3 +87,27 @@ def test_a_pod_that_comes_while_the_cordon_of_an_idle_rung_is_held_is_neither_co
     story.cluster.remove_pod(work.uid)
     assert story.run().result == "released", story.timeline()
     assert not story.cluster.evictions
+
+
+@pytest.mark.parametrize("uncordons", [True, False])
+def test_a_person_who_takes_our_annotation_away_gets_the_node_without_our_other_marks(
+    story: Story,
+    uncordons: bool,
+) -> None:
+    node = story.cluster.nodes.get(NODE)
+    assert node is not None
+    before = {**node.labels, "nvidia.com/gpu-driver-upgrade.skip": "false"}
+    story.cluster.change_node(NODE, labels=before)
+    story.cluster.add_pod(NODE, "llama-ft-0", grace=7200, ends_after=7200)
+    story.open()
+    story.worker().advance(f"op-{NODE}")
+    story.cluster.change_node(NODE, annotations={"team": "x"}, unschedulable=not uncordons)
+    operation = story.run(until=timedelta(minutes=5))
+    if not uncordons:
+        assert operation.state == "needs-human"
+        story.order("cancel")
+        operation = story.run(until=timedelta(minutes=5))
+    assert operation.result == "cancelled", story.timeline()
+    after = story.cluster.nodes.get(NODE)
+    assert after is not None
+    assert (after.labels, after.annotations, after.unschedulable) == (before, {"team": "x"}, not uncordons)

@@ -8,8 +8,8 @@ import pytest
 from app.domain.effects import PatchNode, RemoveNodeJob
 from app.domain.facts import NodeJobView, NodeView
 from app.domain.folding import join
-from app.domain.marks import ANNOTATION
-from app.domain.operations import Operation, Result, give_back
+from app.domain.marks import ANNOTATION, cordon_patch, noted
+from app.domain.operations import Operation, Result, begin, give_back
 from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
 from tests.building import (
     a_fault,
@@ -132,3 +132,35 @@ def test_a_node_that_a_person_uncordoned_keeps_its_state_and_loses_our_marks() -
 
 def test_a_fault_after_the_repair_does_not_hold_a_node_that_is_no_longer_ours() -> None:
     assert isinstance(judged(a_node(unschedulable=True), operation=with_later_fault(PROVEN)), Done)
+
+
+# An annotation that somebody took away
+
+NOTED = replace(
+    PROVEN, plan=(replace(PROVEN.plan[0], memo=noted(cordon_patch(a_node(), "op-1"), a_node())), *PROVEN.plan[1:])
+)
+TAKEN = patched(cordoned(), {"metadata": {"annotations": {ANNOTATION: None}}, "spec": {"unschedulable": False}})
+
+
+@pytest.mark.parametrize("operation", [NOTED, ordered(NOTED)])
+def test_our_other_marks_go_too_when_somebody_has_taken_the_annotation(operation: Operation) -> None:
+    told = judged(TAKEN, operation=operation)
+    assert isinstance(told, Act)
+    (patch,) = told.effects
+    assert isinstance(patch, PatchNode)
+    after = patched(TAKEN, dict(patch.body))
+    assert after == a_node()
+    begun, _ = begin(operation, told, now=at(30))
+    assert isinstance(judged(after, operation=begun), Done)
+
+
+def test_a_value_that_is_set_after_our_patch_is_somebody_elses() -> None:
+    patched_before = remembering(NOTED, patched="yes")
+    theirs = a_node(annotations={"karpenter.sh/do-not-disrupt": "true"})
+    assert isinstance(judged(theirs, operation=patched_before), Done)
+    assert isinstance(judged(theirs, operation=NOTED), Act)
+
+
+def test_marks_of_another_operation_are_its_own_and_without_a_record_nothing_is_guessed() -> None:
+    assert isinstance(judged(cordoned(operation="op-2"), operation=NOTED), Done)
+    assert isinstance(judged(TAKEN), Done)

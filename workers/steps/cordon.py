@@ -10,13 +10,14 @@ from app.domain.effects import PatchNode
 from app.domain.facts import NodeView, PodView
 from app.domain.guards import Hurts
 from app.domain.idleness import holders, judge_idleness, waits_for_idle
-from app.domain.marks import ANNOTATION, cordon_patch, read_mark
+from app.domain.marks import ANNOTATION, cordon_patch, noted, noted_mark, read_mark
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, NeedsHuman, Outcome
 from app.domain.plans import repair
 from app.domain.policies import Policy
 from app.domain.timeline import spell
 from workers.ports import Ports
+from workers.step import current
 
 FOREIGN_CORDON = "foreign-cordon"
 
@@ -59,14 +60,16 @@ def _cordoned(operation: Operation, node: NodeView, now: datetime) -> Act | Outc
         text = f"{node.name} carries an annotation {ANNOTATION} that cannot be read: what was before is unknown."
         return NeedsHuman(f"{text} Nothing is done until somebody has taken it away.")
     if mark is None or mark.operation != operation.id or not node.unschedulable:
+        earlier = noted_mark([current(operation).memo], node)
+        body = cordon_patch(node, operation.id, earlier)
         patch = PatchNode(
             key=f"{operation.id}/cordon",
             node=node.name,
             uid=node.uid,
             resource_version=node.resource_version,
-            body=cordon_patch(node, operation.id),
+            body=body,
         )
-        return Act((patch,), f"Cordons {node.name}.")
+        return Act((patch,), f"Cordons {node.name}.", noted(body, node))
     if not mark.was_unschedulable:
         return Done(f"Cordoned {node.name}, {spell(now - operation.opened_at)} after the operation opened.")
     if FOREIGN_CORDON in operation.approvals:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from app.domain.deadlines import due_at, is_past, next_look
 from app.domain.effects import PatchNode, RemoveNodeJob
 from app.domain.facts import NodeJobView, NodeView
 from app.domain.guards import Hurts
-from app.domain.marks import Mark, cordon_patch, read_mark, release_patch
+from app.domain.marks import (
+    STATE_LABEL,
+    cordon_patch,
+    leftovers_patch,
+    noted,
+    noted_mark,
+    read_mark,
+    release_patch,
+)
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
 from app.domain.plans.planned import PlannedStep
@@ -33,7 +41,7 @@ class Held:
 
 
 class Release:
-    """Done when the node carries no mark of this operation."""
+    """Done when the node carries nothing of this operation."""
 
     name: ClassVar[str] = "release"
     hurts: ClassVar[Hurts] = Hurts.NOTHING
@@ -54,13 +62,27 @@ class Release:
         if facts.running:
             return _end(current(operation), facts.running, now)
         if not ours and not ordered and operation.uncovered_faults and "patched" in current(operation).memo:
+            body = cordon_patch(facts.node, operation.id)
             return Act(
-                (_again(operation, facts.node),),
+                (_patch(operation, facts.node, "cordon-again", body),),
                 f"Cordons {facts.node.name} again: a fault came while it was given back.",
+                noted(body, facts.node),
             )
-        if mark is None or not ours:
-            return Done(_gone(operation, facts.node, now))
-        return Act((_patch(operation, facts.node, mark),), f"Gives {facts.node.name} back.", {"patched": "yes"})
+        if mark is not None and ours:
+            body = release_patch(facts.node, mark)
+            return Act(
+                (_patch(operation, facts.node, "release", body),),
+                f"Gives {facts.node.name} back.",
+                {"patched": "yes"},
+            )
+        left = None if mark is not None else _leftovers(operation, facts.node)
+        if left is not None:
+            return Act(
+                (_patch(operation, facts.node, "leftovers", left),),
+                f"Sickbay's annotation on {facts.node.name} was taken away: takes its other marks away too.",
+                {"patched": "yes"},
+            )
+        return Done(_gone(operation, facts.node, now))
 
 
 def _end(step: PlannedStep, running: tuple[NodeJobView, ...], now: datetime) -> Act | Outcome:
@@ -75,23 +97,24 @@ def _end(step: PlannedStep, running: tuple[NodeJobView, ...], now: datetime) -> 
     return Wait(f"Waits for {names} to end.", after=next_look(now, ends, at_most=LOOK_AGAIN))
 
 
-def _patch(operation: Operation, node: NodeView, mark: Mark) -> PatchNode:
+def _leftovers(operation: Operation, node: NodeView) -> dict[str, Any] | None:
+    """What takes away the marks that somebody left who took our annotation, by what the record says was there before.
+
+    Once our own patch has been here, which took the label too, any value is somebody else's.
+    """
+    if "patched" in current(operation).memo and STATE_LABEL not in node.labels:
+        return None
+    mark = noted_mark((step.memo for step in reversed(operation.plan)), node)
+    return None if mark is None else leftovers_patch(node, mark)
+
+
+def _patch(operation: Operation, node: NodeView, what: str, body: dict[str, Any]) -> PatchNode:
     return PatchNode(
-        key=f"{operation.id}/release",
+        key=f"{operation.id}/{what}",
         node=node.name,
         uid=node.uid,
         resource_version=node.resource_version,
-        body=release_patch(node, mark),
-    )
-
-
-def _again(operation: Operation, node: NodeView) -> PatchNode:
-    return PatchNode(
-        key=f"{operation.id}/cordon-again",
-        node=node.name,
-        uid=node.uid,
-        resource_version=node.resource_version,
-        body=cordon_patch(node, operation.id),
+        body=body,
     )
 
 
