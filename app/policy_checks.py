@@ -38,6 +38,8 @@ _NODE_LABEL_NAME: Final = re.compile(
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?", re.ASCII
 )
 _NODE_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
+_SECRET: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_DRIVER_ROOT: Final = re.compile(r"/|(/[A-Za-z0-9_-][A-Za-z0-9._-]*){1,16}", re.ASCII)
 _IMAGE: Final = re.compile(r"[\w][\w./:@-]{0,511}", re.ASCII)
 
 
@@ -82,6 +84,13 @@ def _floor(value: float) -> Iterator[Objection]:
 def _limit(value: float) -> Iterator[Objection]:
     if value <= 0:
         yield Objection("", f"{value:g} would make every card an offender.", "Write a number above 0.")
+
+
+def _secrets(names: tuple[str, ...]) -> Iterator[Objection]:
+    yield from _texts(names)
+    for place, name in enumerate(names):
+        if name.strip() and not _SECRET.fullmatch(name):
+            yield Objection(f"[{place}]", f"{name[:80]!r} is no name of a Secret.", "Write it as kubectl shows it.")
 
 
 def _tolerance(value: float) -> Iterator[Objection]:
@@ -188,6 +197,11 @@ CHECKS: Final[dict[tuple[type, str], Check]] = {
     (Pool, "selector"): _selector,
     (Pool, "disruptions"): _between(1),
     (Pool, "cooldown"): _between(timedelta(0), timedelta(days=7)),
+    (Pool, "driver_root"): _matching(
+        _DRIVER_ROOT,
+        "directory on the machine",
+        "Write an absolute path such as /run/nvidia/driver, or / for the host.",
+    ),
     (Pool, "capabilities"): ladder_checks.capabilities,
     (Pool, "ladders"): ladder_checks.ladders,
     (Pool, "faults"): ladder_checks.faults,
@@ -208,6 +222,7 @@ CHECKS: Final[dict[tuple[type, str], Check]] = {
     (NodeJobs, "host_image"): _IMAGE_NAME,
     (NodeJobs, "diagnose_image"): _IMAGE_NAME,
     (NodeJobs, "benchmark_image"): _if_any(_IMAGE_NAME),
+    (NodeJobs, "pull_secrets"): _secrets,
     (Attempts, "window"): _between(timedelta(minutes=1), timedelta(days=90)),
     (Attempts, "per_node"): _between(1, 50),
     (Attempts, "per_gpu"): _between(1, 50),

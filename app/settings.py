@@ -39,6 +39,8 @@ class Settings:
     """SICKBAY_POLICY: the policy file. A file that is missing or wrong stops the start."""
     mode: str | None = None
     """SICKBAY_MODE: the freest mode that any pool or fault gets here, whatever the policy says. Unset: as policy."""
+    node_jobs: bool = True
+    """SICKBAY_NODE_JOBS: on or off. Off: this process starts no Job on a machine and follows none."""
     webhook_token_file: Path | None = None
     """SICKBAY_WEBHOOK_TOKEN_FILE: tokens that Alertmanager may present, one a line. web does not start without it."""
     api_token_file: Path | None = None
@@ -106,6 +108,10 @@ def _one_of(words: tuple[str, ...]) -> Callable[[str, str], str]:
     return read
 
 
+def _switch(name: str, value: str) -> bool:
+    return bool(_one_of(("on", "off"))(name, value) == "on")
+
+
 def _path(_name: str, value: str) -> Path:
     return Path(value)
 
@@ -147,6 +153,7 @@ READERS: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "SICKBAY_REDIS_URL": ("redis_url", _redis_url),
     "SICKBAY_POLICY": ("policy", _path),
     "SICKBAY_MODE": ("mode", _one_of(MODES)),
+    "SICKBAY_NODE_JOBS": ("node_jobs", _switch),
     "SICKBAY_WEBHOOK_TOKEN_FILE": ("webhook_token_file", _path),
     "SICKBAY_API_TOKEN_FILE": ("api_token_file", _path),
     "SICKBAY_TRUSTED_USER_HEADER": ("trusted_user_header", _header),

@@ -8,6 +8,7 @@ from app.domain.effects import NodeJob
 from app.domain.facts import NodeView
 from app.domain.operations import Operation
 from app.domain.policies import Policy
+from workers.step import in_driver_root
 
 SCRIPT = r"""nvidia-smi --query-gpu=index,uuid,serial,pci.bus_id --format=csv,noheader || exit $?
 echo --
@@ -23,14 +24,14 @@ DEADLINE = timedelta(minutes=10)
 
 
 def card_list(name: str, step: str, operation: Operation, node: NodeView, policy: Policy) -> NodeJob:
-    """Fixed words; `nvidia-smi` as the container runtime brings it in, in the image that the diagnosis needs anyway."""
+    """Fixed words; the driver's own `nvidia-smi`, so that it answers beside a lost GPU too."""
     return NodeJob(
         name=name,
         operation=operation.id,
         step=step,
         node=node.name,
-        image=policy.node_jobs.diagnose_image,
-        argv=("/bin/sh", "-c", SCRIPT),
+        image=policy.node_jobs.host_image,
+        argv=in_driver_root(policy.rules_for(node.labels), SCRIPT),
         deadline=DEADLINE,
-        runtime_class="nvidia",
+        host=True,
     )

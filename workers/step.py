@@ -13,7 +13,7 @@ from app.domain.guards import Hurts
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Outcome
 from app.domain.plans.planned import PlannedStep
-from app.domain.policies import Policy
+from app.domain.policies import Policy, Pool
 from workers.ports import Ports
 
 F = TypeVar("F")
@@ -38,6 +38,19 @@ def current(operation: Operation) -> PlannedStep:
     if step is None:
         raise ValueError(f"{operation.id} has no current step")
     return step
+
+
+HOST = "/host"
+"""Where a node job that enters the host finds its root file system."""
+
+
+def in_driver_root(pool: Pool, script: str, *arguments: str) -> tuple[str, ...]:
+    """The argv by which a node job on the host runs a script where the driver's own tools are.
+
+    The NVIDIA runtime would bring them into a container too, but often cannot start one beside a lost GPU.
+    """
+    root = HOST if pool.driver_root == "/" else f"{HOST}{pool.driver_root}"
+    return ("chroot", root, "/bin/sh", "-c", script, *arguments)
 
 
 def node_job_name(operation: Operation, *, again: int = 0) -> str:

@@ -22,6 +22,8 @@ from app.store import Store
 from app.store import connect as connect_store
 from app.xid_file import load_xids
 from workers.adapters import tickets
+from workers.adapters.absent_node_jobs import AbsentNodeJobs
+from workers.adapters.kubernetes.client import Client
 from workers.adapters.kubernetes.client import connect as connect_cluster
 from workers.adapters.kubernetes.node_jobs import KubernetesNodeJobs
 from workers.adapters.kubernetes.nodes import KubernetesNodes
@@ -31,7 +33,7 @@ from workers.adapters.kubernetes.watching import feeds
 from workers.adapters.power.http_hook import HttpPower
 from workers.adapters.provider.http_hook import HttpProvider
 from workers.engine import Engine
-from workers.ports import Ports
+from workers.ports import NodeJobs, Ports
 from workers.signed_hook import SignedHook
 from workers.steps import STEPS
 from workers.watch.seen import Feeds
@@ -70,7 +72,7 @@ def wire(settings: Settings) -> Wiring:
     ports = Ports(
         nodes=KubernetesNodes(cluster),
         pods=KubernetesPods(cluster, utc_now),
-        node_jobs=KubernetesNodeJobs(cluster, policy.node_jobs.namespace),
+        node_jobs=_node_jobs(cluster, policy, settings),
         places=KubernetesPlaces(cluster),
         baselines=store.baselines,
         outbox=store.outbox,
@@ -87,10 +89,16 @@ def wire(settings: Settings) -> Wiring:
         queues=WorkQueues(redis),
         intake=Intake(store, policy, load_xids(XIDS)),
         ports=ports,
-        feeds=feeds(cluster, policy.node_jobs.namespace),
+        feeds=feeds(cluster, policy.node_jobs.namespace if settings.node_jobs else None),
         engine=Engine(store=store, ports=ports, policy=policy, steps=STEPS, owner=owner, clock=utc_now),
         clock=utc_now,
     )
+
+
+def _node_jobs(cluster: Client, policy: Policy, settings: Settings) -> NodeJobs:
+    if not settings.node_jobs:
+        return AbsentNodeJobs()
+    return KubernetesNodeJobs(cluster, policy.node_jobs.namespace, policy.node_jobs.pull_secrets)
 
 
 def _hook(hook: Hook) -> SignedHook:

@@ -47,7 +47,7 @@ class NodeJob:
     runtime_class: str | None = None
     """`nvidia` for what needs the GPUs; None where a lost GPU would keep that runtime from starting."""
     host: bool = False
-    """Whether it enters the host's namespaces (reboot)."""
+    """Whether it enters the host, whose root file system it finds at /host (list of GPUs, reset, reboot)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,6 +145,8 @@ class NodeJobs:
     host_image: str = "docker.io/library/busybox:1.37.0"
     diagnose_image: str = "nvcr.io/nvidia/cloud-native/dcgm:4.6.0-1-ubuntu24.04"
     benchmark_image: str = ""
+    pull_secrets: tuple[str, ...] = ()
+    """Secrets in that namespace by which the images are pulled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +162,8 @@ class Pool:
     """Least time between the end of one disruption of a node and the start of the next."""
     validation: Validation = field(default_factory=Validation)
     deadlines: Deadlines = field(default_factory=Deadlines)
+    driver_root: str = "/run/nvidia/driver"
+    """The directory on the machine that is a root file system with driver and `nvidia-smi`; `/` for the host's own."""
     capabilities: tuple[str, ...] = ("restart-plugin", "reset", "reboot", "ticket")
     """Rungs that may be taken here; the others are passed over."""
     ladders: Mapping[XidClass, Ladder] = field(default_factory=dict)

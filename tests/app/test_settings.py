@@ -26,6 +26,7 @@ def test_every_setting_is_read_from_its_own_name() -> None:
             "SICKBAY_REDIS_URL": "rediss://valkey.example.org:6380/1",
             "SICKBAY_POLICY": "/etc/sickbay/policy.yaml",
             "SICKBAY_MODE": "cordon",
+            "SICKBAY_NODE_JOBS": "off",
             "SICKBAY_WEBHOOK_TOKEN_FILE": "/run/secrets/webhook",
             "SICKBAY_API_TOKEN_FILE": "/run/secrets/api",
             "SICKBAY_TRUSTED_USER_HEADER": "X-Forwarded-User",
@@ -39,6 +40,7 @@ def test_every_setting_is_read_from_its_own_name() -> None:
         redis_url="rediss://valkey.example.org:6380/1",
         policy=Path("/etc/sickbay/policy.yaml"),
         mode="cordon",
+        node_jobs=False,
         webhook_token_file=Path("/run/secrets/webhook"),
         api_token_file=Path("/run/secrets/api"),
         trusted_user_header="X-Forwarded-User",
@@ -56,6 +58,7 @@ def test_every_field_has_a_reader_or_is_the_list_of_unknown_names() -> None:
     ("name", "value", "remedy"),
     [
         ("SICKBAY_MODE", "actt", "observe, cordon, approve, act"),
+        ("SICKBAY_NODE_JOBS", "false", "on, off"),
         ("SICKBAY_LOG_LEVEL", "loud", "debug, info, warning, error"),
         ("SICKBAY_REDIS_URL", f"http://:{PASSWORD}@valkey:6379", "redis://"),
         ("SICKBAY_TRUSTED_USER_HEADER", "X Forwarded User", "X-Forwarded-User"),

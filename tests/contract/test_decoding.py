@@ -162,7 +162,7 @@ def test_the_pod_tells_why_a_node_job_waits_or_how_it_ended(
 @pytest.mark.parametrize(
     ("view", "started", "reason"),
     [
-        (job_view(), False, ""),
+        (job_view(), False, "the cluster has made no pod for it"),
         (job_view(**FAILED), True, "pod was deleted"),
         (job_view(**LATE), True, "DeadlineExceeded"),
         (job_view(active=False, succeeded=True), True, ""),
@@ -236,14 +236,35 @@ def test_a_node_job_runs_once_on_its_node_whatever_taints_it_has() -> None:
 
 def test_only_a_node_job_of_the_host_enters_it() -> None:
     host = node_job(host=True)["spec"]["template"]["spec"]
+    (inside,) = host["containers"]
     gpus = node_job(runtime_class="nvidia")["spec"]["template"]["spec"]
     plain = node_job()["spec"]["template"]["spec"]
 
     assert (host["hostPID"], host["volumes"]) == (True, [{"name": "host", "hostPath": {"path": "/"}}])
+    assert inside["volumeMounts"] == [{"name": "host", "mountPath": "/host", "mountPropagation": "HostToContainer"}]
+    assert inside["env"] == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
     assert "runtimeClassName" not in host
     assert gpus["runtimeClassName"] == "nvidia"
     assert {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"} in gpus["containers"][0]["env"]
-    assert gpus["volumes"] == [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
+    assert gpus["volumes"] == [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "8Gi"}}]
     assert "hostPID" not in gpus
     assert not {"hostPID", "runtimeClassName", "volumes"} & set(plain)
     assert "securityContext" not in plain["containers"][0]
+
+
+def test_a_node_job_runs_without_rights_and_is_pulled_by_the_secrets_of_the_policy() -> None:
+    job = NodeJob(
+        name="op-1-diagnose",
+        operation="op-1",
+        step="diagnose",
+        node="gpu-a01",
+        image="registry.example/dcgm@sha256:0",
+        argv=("true",),
+        deadline=timedelta(minutes=15),
+    )
+
+    spec = manifest(job, "sickbay-node-jobs", ("registry-a", "registry-b"))["spec"]["template"]["spec"]
+
+    assert (spec["serviceAccountName"], spec["automountServiceAccountToken"]) == ("node-job", False)
+    assert spec["imagePullSecrets"] == [{"name": "registry-a"}, {"name": "registry-b"}]
+    assert "imagePullSecrets" not in node_job()["spec"]["template"]["spec"]

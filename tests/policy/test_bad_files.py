@@ -142,6 +142,10 @@ BAD = [
     ('      gpu: "true"\n', SECOND_POOL.format(name="gpu", selector='gpu: "no"'), 10, "pools[1].name", "two pools", ""),
     ('      gpu: "true"\n', SECOND_POOL.format(name="b", selector='{gpu: "true", x: y}'), 12, "pools[1].selector",
      "'gpu' before it selects all", "Move it before 'gpu'"),
+    ("budgets:", 'node_jobs: {pull_secrets: [""]}\nbudgets:', 19, "node_jobs.pull_secrets[0]", "empty", "Write a name"),
+    ("budgets:", "node_jobs: {pull_secrets: [a_b]}\nbudgets:", 19, "node_jobs.pull_secrets[0]", "Secret", "kubectl"),
+    ("mode: observe", "driver_root: run/nvidia", 10, "pools[0].driver_root", "no directory", "absolute path"),
+    ("mode: observe", "driver_root: /run/../etc", 10, "pools[0].driver_root", "no directory", "absolute path"),
     ("mode: observe", "mode: act", 10, "pools[0].mode", "no image for the benchmark", "node_jobs.benchmark_image"),
     ("mode: observe", "mode: approve", 10, "pools[0].mode", "must be proven", "take mode cordon"),
     # YAML.

@@ -59,6 +59,7 @@ pools:
       bandwidth_floor: 440
       bandwidth_tolerance: 0.05
     deadlines: {drain: 1h30m, reset: 20m, reboot: 1500ms, diagnose: 3h, benchmark: 90s}
+    driver_root: /
     capabilities: [reset, power-cycle, replace, ticket]
     ladders: {reset: [{rung: reset, when: idle, deadline: 2h, then: drain}, replace], isolate: []}
     faults: {xid-94: null, xid-95: [ticket]}
@@ -77,7 +78,7 @@ power: {url: "http://bmc/cycle", secret_file: power}
 provider: {url: "http://[fd00::1]:80", secret_file: provider}
 budgets: {cordons: 1, disruptions: 1, with_vendor: 2}
 breaker: {window: 12h, share: 1, most: 99999, least: 1, dimensions: [rack]}
-node_jobs: {namespace: jobs, host_image: "busybox@sha256:00ff", diagnose_image: "r.example:5000/a/dcgm:4", benchmark_image: nccl}
+node_jobs: {namespace: jobs, host_image: "busybox@sha256:00ff", diagnose_image: "r.example:5000/a/dcgm:4", benchmark_image: nccl, pull_secrets: [mirror]}
 observe_for: 7d
 inventory_max_age: 1m
 """  # noqa: E501  one line a key
@@ -129,6 +130,7 @@ def test_every_key_arrives_where_it_belongs() -> None:
                     diagnose=timedelta(hours=3),
                     benchmark=timedelta(seconds=90),
                 ),
+                driver_root="/",
                 capabilities=("reset", "power-cycle", "replace", "ticket"),
                 ladders={
                     XidClass.RESET: (
@@ -168,6 +170,7 @@ def test_every_key_arrives_where_it_belongs() -> None:
             host_image="busybox@sha256:00ff",
             diagnose_image="r.example:5000/a/dcgm:4",
             benchmark_image="nccl",
+            pull_secrets=("mirror",),
         ),
         observe_for=timedelta(days=7),
         inventory_max_age=timedelta(minutes=1),

@@ -38,15 +38,15 @@ def listed(*swapped: int, serials: tuple[str, ...] = SERIALS) -> str:
     return card_list("gpu-a01", serials, swapped, "None")
 
 
-def test_it_starts_with_fixed_words_in_the_image_of_the_diagnosis() -> None:
-
+def test_it_starts_with_fixed_words_where_the_driver_is_past_a_runtime_that_a_lost_gpu_stops() -> None:
     fresh = an_operation(ladder=("ticket",), at_step="inventory")
     begun = Inventory().judge(fresh, Run(a_node(), None), a_policy(), at(1))
     assert isinstance(begun, Act)
     (effect,) = begun.effects
     assert isinstance(effect, StartNodeJob)
-    assert effect.job.argv == ("/bin/sh", "-c", SCRIPT)
-    assert (effect.job.image, effect.job.runtime_class, effect.job.step) == ("dcgm:1", "nvidia", "inventory")
+    assert effect.job.argv == ("chroot", "/host/run/nvidia/driver", "/bin/sh", "-c", SCRIPT)
+    assert (effect.job.image, effect.job.host, effect.job.runtime_class) == ("host:1", True, None)
+    assert effect.job.step == "inventory"
 
 
 def test_another_card_in_its_place_is_a_replacement() -> None:

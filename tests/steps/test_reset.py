@@ -44,7 +44,8 @@ def test_a_reset_is_of_the_gpu_that_is_ill_named_by_uuid_as_an_argument() -> Non
     told = judged(operation=TO_DO)
     start = started(told)
     assert (start.key, start.job.name, start.job.host, start.job.image) == (NAME, NAME, True, "host:1")
-    assert start.job.argv == ("chroot", "/host", "/bin/sh", "-c", SCRIPT, "nvidia-smi --gpu-reset", "GPU-0103")
+    root = "/host/run/nvidia/driver"
+    assert start.job.argv == ("chroot", root, "/bin/sh", "-c", SCRIPT, "nvidia-smi --gpu-reset", "GPU-0103")
     assert (told.memo, told.reason) == ({"again": "0"}, "Resets GPU-0103 on gpu-a01.")
 
 

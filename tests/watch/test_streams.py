@@ -267,3 +267,15 @@ def test_a_list_that_fails_is_tried_again(tmp_path: Path) -> None:
 
     assert changes == []
     assert ["watch=1" in path for path in asked] == [False, False, False, True]
+
+
+def test_where_node_jobs_are_off_none_are_followed_and_the_rest_is(cluster: Cluster, client: Client) -> None:
+    listener = Listener()
+    streams = Streams(feeds(client, None), on_nudge=listener.nudge, on_inventory=listener.inventory, pace=QUICK)
+    streams.start()
+    try:
+        assert listener.hears(lambda: bool(listener.nodes))
+        assert streams.alive
+        assert not [name for name in (thread.name for thread in threading.enumerate()) if name.endswith("node-jobs")]
+    finally:
+        streams.stop()

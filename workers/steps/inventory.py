@@ -20,7 +20,7 @@ from workers.proof import Proof, Proven, Run, expected_gpus
 
 
 class CardList:
-    """`nvidia-smi`, as the container runtime brings it in."""
+    """The driver's own `nvidia-smi`."""
 
     def node_job(self, name: str, operation: Operation, node: NodeView, policy: Policy) -> NodeJob:
         """The list of the machine's GPUs."""

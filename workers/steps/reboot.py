@@ -9,9 +9,9 @@ from app.domain.facts import NodeView
 from app.domain.operations import Operation
 from app.domain.policies import Policy
 from workers.booting import Boot, Booting
-from workers.step import current, node_job_name
+from workers.step import HOST, current, node_job_name
 
-ARGV = ("chroot", "/host", "systemctl", "reboot")
+ARGV = ("chroot", HOST, "systemctl", "reboot")
 REFUSED = range(1, 128)
 """Exit codes by which the command itself says no; above them stand signals, as a shutdown sends them."""
 

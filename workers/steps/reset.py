@@ -18,7 +18,7 @@ from app.domain.resets import ResetResult, read_reset
 from app.domain.timeline import spell
 from workers.ports import Ports
 from workers.proof import GRACE, Run
-from workers.step import current, node_job_name
+from workers.step import current, in_driver_root, node_job_name
 
 SCRIPT = (
     'nvidia-smi -i "$1" -pm 0; nvidia-smi --gpu-reset -i "$1"; code=$?; '
@@ -76,15 +76,15 @@ class Reset:
         odd = next((uuid for uuid in ill or ("",) if not UUID.fullmatch(uuid)), None)
         if odd is not None:
             return NeedsHuman(f"{odd[:80]!r} is no UUID of a GPU, so nothing is reset.")
-        name = node_job_name(operation, again=again)
+        name, pool = node_job_name(operation, again=again), policy.rules_for(node.labels)
         job = NodeJob(
             name=name,
             operation=operation.id,
             step="reset",
             node=node.name,
             image=policy.node_jobs.host_image,
-            argv=("chroot", "/host", "/bin/sh", "-c", SCRIPT, "nvidia-smi --gpu-reset", ",".join(ill)),
-            deadline=policy.rules_for(node.labels).deadlines.reset,
+            argv=in_driver_root(pool, SCRIPT, "nvidia-smi --gpu-reset", ",".join(ill)),
+            deadline=pool.deadlines.reset,
             host=True,
         )
         return Act(

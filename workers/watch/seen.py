@@ -75,8 +75,11 @@ class Feed(Protocol[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feeds:
-    """What a watch process is wired with. Nodes have their name as key, the others their uid."""
+    """What a watch process is wired with. Nodes have their name as key, the others their uid.
+
+    `node_jobs` is None where node jobs are switched off.
+    """
 
     nodes: Feed[NodeView]
     pods: Feed[SeenPod]
-    node_jobs: Feed[SeenNodeJob]
+    node_jobs: Feed[SeenNodeJob] | None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 
@@ -33,7 +34,7 @@ log = structlog.get_logger("sickbay.watch")
 
 
 class Streams:
-    """Three streams and the thread that tells the inventory: at start, soon after a change, and every half minute."""
+    """The streams, and the thread that tells the inventory: at start, soon after a change, and every half minute."""
 
     def __init__(self, feeds: Feeds, *, on_nudge: OnNudge, on_inventory: OnInventory, pace: Pace | None = None) -> None:
         self._pace = pace or Pace()
@@ -41,14 +42,17 @@ class Streams:
         self._on_inventory = on_inventory
         self._nodes = Stream("nodes", feeds.nodes, self._node_changed, self._node_found, self._pace)
         self._pods = Stream("pods", feeds.pods, self._pod_changed, self._pod_found, self._pace)
-        self._node_jobs = Stream("node-jobs", feeds.node_jobs, self._node_job_changed, lambda _: None, self._pace)
+        self._streams: tuple[Stream[Any], ...] = (self._nodes, self._pods)
+        if feeds.node_jobs is not None:
+            jobs = Stream("node-jobs", feeds.node_jobs, self._node_job_changed, lambda _: None, self._pace)
+            self._streams = (*self._streams, jobs)
         self._changed = threading.Event()
         self._stopping = threading.Event()
         self._teller = threading.Thread(target=self._tell, name="sickbay-watch-inventory", daemon=True)
 
     def start(self) -> None:
         """Begins; returns at once."""
-        for stream in (self._nodes, self._pods, self._node_jobs):
+        for stream in self._streams:
             stream.start()
         self._teller.start()
 
@@ -56,9 +60,9 @@ class Streams:
         """Ends every thread and returns when they have ended."""
         self._stopping.set()
         self._changed.set()
-        for stream in (self._nodes, self._pods, self._node_jobs):
+        for stream in self._streams:
             stream.stop()
-        for stream in (self._nodes, self._pods, self._node_jobs):
+        for stream in self._streams:
             stream.join()
         if self._teller.ident is not None:
             self._teller.join()
@@ -66,8 +70,7 @@ class Streams:
     @property
     def alive(self) -> bool:
         """Whether all threads run. One that met an error of our own has ended: the process should too."""
-        streams = (self._nodes, self._pods, self._node_jobs)
-        return self._teller.is_alive() and all(stream.alive for stream in streams)
+        return self._teller.is_alive() and all(stream.alive for stream in self._streams)
 
     # What the streams tell
 

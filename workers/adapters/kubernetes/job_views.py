@@ -167,6 +167,9 @@ def with_pod(view: NodeJobView, pod: JobPod | None) -> NodeJobView:
         reason = view.reason
         if view.failed and reason != "DeadlineExceeded":
             reason = "pod was deleted"
+        elif view.active:
+            # Ordinary for a moment. When it stays so, something refuses the pod: admission, a quota, a missing account.
+            reason = "the cluster has made no pod for it"
         return replace(view, started=view.ended, reason=reason)
     state, status = pod.container, pod.status or JobPodStatus()
     ended = state.terminated

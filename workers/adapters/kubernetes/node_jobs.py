@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from app.domain.effects import NodeJob
@@ -21,8 +22,9 @@ OUTPUT_LIMIT = 4 * 1024 * 1024
 class KubernetesNodeJobs:
     """The port `NodeJobs`."""
 
-    def __init__(self, client: Client, namespace: str = NAMESPACE) -> None:
+    def __init__(self, client: Client, namespace: str = NAMESPACE, pull_secrets: Sequence[str] = ()) -> None:
         self._client = client
+        self._pull_secrets = tuple(pull_secrets)
         self._namespace = namespace
         self._jobs = f"/apis/batch/v1/namespaces/{segment(namespace)}/jobs"
         self._pods = f"/api/v1/namespaces/{segment(namespace)}/pods"
@@ -30,7 +32,7 @@ class KubernetesNodeJobs:
     def start(self, job: NodeJob) -> None:
         """Creates it, or finds the one that has its name."""
         right = Right("create", "jobs")
-        answer = self._client.ask("POST", self._jobs, right, body=manifest(job, self._namespace))
+        answer = self._client.ask("POST", self._jobs, right, body=manifest(job, self._namespace, self._pull_secrets))
         if answer.ok or (answer.code == 409 and answer.status.reason == "AlreadyExists"):
             return
         raise error_of(answer, right)

@@ -206,14 +206,14 @@ class KubernetesFeed(Generic[T]):
         return Event(version, key, None if line.type == "DELETED" else item)
 
 
-def feeds(client: Client, namespace: str = NAMESPACE) -> Feeds:
-    """The three feeds; node jobs are those in that namespace that carry our label."""
+def feeds(client: Client, namespace: str | None = NAMESPACE) -> Feeds:
+    """The three feeds; node jobs are those in that namespace that carry our label, none where there is no namespace."""
     ours = {"labelSelector": f"{MANAGED_BY}={OURS}"}
-    jobs = f"/apis/batch/v1/namespaces/{segment(namespace)}/jobs"
+    jobs = f"/apis/batch/v1/namespaces/{segment(namespace or '')}/jobs"
     return Feeds(
         nodes=KubernetesFeed(client, nodes.PATH, "nodes", WatchedNode),
         pods=KubernetesFeed(client, pods.PATH, "pods", WatchedPod),
-        node_jobs=KubernetesFeed(client, jobs, "jobs", WatchedJob, ours),
+        node_jobs=KubernetesFeed(client, jobs, "jobs", WatchedJob, ours) if namespace else None,
     )
 
 
