@@ -14,7 +14,7 @@ from typing import Final
 from app.domain.backlog import ENDED, is_dropped
 from app.domain.operations import Operation, Result, State, finish
 from app.domain.policies import Mode, Policy
-from app.store import Change, Committed, Store
+from app.store import Change, Committed, Standing, Store
 
 GOING_ON: Final = (State.RUNNING, State.WAITING, State.HELD)
 """The states in which an operation waits for no person and no vendor: a resume concerns these."""
@@ -31,17 +31,17 @@ class Resumed:
     held: tuple[str, ...]
 
 
-def resume(store: Store, policy: Policy, now: datetime) -> Resumed:
-    """Lift both. Safe to repeat: what was dropped stays dropped, and a lifted breaker drops nothing.
+def resume(store: Store, policy: Policy, seen: Standing, now: datetime) -> Resumed | None:
+    """Lift what was seen; None, and nothing is lifted, when another pause or trip stands by then.
 
-    The backlog goes first: a process that dies midway leaves the breaker tripped, and the order is given again.
+    Safe to repeat: what was dropped stays dropped, and a lifted breaker drops nothing. The backlog goes first: a
+    process that dies midway leaves the breaker tripped, and the order is given again.
     """
-    paused = store.pause.get() is not None
-    tripped = store.breaker.tripped() is not None
+    paused, tripped = seen.pause is not None, seen.trip is not None
     operations, _ = store.operations.page(states=GOING_ON, limit=MOST)
     dropped = _drop_backlog(store, [one for one in operations if _acts(policy, one)], now) if tripped else ()
-    store.breaker.resume()
-    store.pause.clear()
+    if not store.standing.lift(seen):
+        return None
     held = tuple(one.id for one in operations if one.state is State.HELD and one.id not in dropped)
     return Resumed(paused=paused, tripped=tripped, dropped=dropped, held=held)
 

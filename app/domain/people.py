@@ -51,6 +51,12 @@ def _skip(operation: Operation, actor: str, reason: str, now: datetime) -> Chang
     return _going(_reopened(operation, place, skipped), f"Skips {skipped.step}: {reason}", actor, now)
 
 
+def tried(operation: Operation) -> PlannedStep | None:
+    """The step that a retry or a skip would be about, None when there is none."""
+    place = _tried(operation)
+    return None if place is None else operation.plan[place]
+
+
 def _tried(operation: Operation) -> int | None:
     """The place of the step it is at, or of the one that failed last if no later rung was begun since."""
     if operation.current is not None:

@@ -25,6 +25,7 @@ from app.store.operations import Operations
 from app.store.outbox import Outbox
 from app.store.pause import Pauses
 from app.store.pending import Pending
+from app.store.standing import Standings
 from app.store.timeline import Timeline
 from app.store.values import (
     AlertRecord,
@@ -42,6 +43,7 @@ from app.store.values import (
     NoPlace,
     Pause,
     PendingAlert,
+    Standing,
     Trip,
     Tripped,
 )
@@ -64,6 +66,7 @@ __all__ = [
     "NodeSummary",
     "Pause",
     "PendingAlert",
+    "Standing",
     "Store",
     "Trip",
     "Tripped",
@@ -90,6 +93,7 @@ class Store:
         self.baselines = Baselines(link)
         self.attempts = AttemptsMade(link)
         self.breaker = BreakerState(link)
+        self.standing = Standings(link)
         self.outbox = Outbox(link)
 
     def ping(self) -> None:

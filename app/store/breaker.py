@@ -1,4 +1,7 @@
-"""Whether the breaker has tripped, and what fell ill. It trips in the commit that opens one operation too many."""
+"""Whether the breaker has tripped, and what fell ill. It trips in the commit that opens one operation too many.
+
+`store.standing` lifts it.
+"""
 
 from __future__ import annotations
 
@@ -57,11 +60,6 @@ class BreakerState:
             if bar:
                 shared[dimension][value] = int(count)
         return Fleet(nodes=int(counts.get(ALL, 0)), racks=shared[Dimension.RACK], drivers=shared[Dimension.DRIVER])
-
-    def resume(self) -> bool:
-        """Let everything pass again, and count anew from here. False when it had not tripped."""
-        there, _ = self._link.ask_all([("DEL", KEYS["breaker"]), ("DEL", KEYS["ill"])], at_once=True)
-        return bool(there)
 
 
 def populations(nodes: Sequence[NodeSummary]) -> Mapping[str, int]:

@@ -26,7 +26,17 @@ ANSWER_S: Final = 3.0
 HEALTH_CHECK_S: Final = 15
 """A connection that was idle longer is asked for a PING before it is trusted."""
 
-SCRIPTS: Final = ("claim_due", "commit", "heartbeat", "join", "note", "pending_done", "pending_put", "record_baseline")
+SCRIPTS: Final = (
+    "claim_due",
+    "commit",
+    "heartbeat",
+    "join",
+    "lift",
+    "note",
+    "pending_done",
+    "pending_put",
+    "record_baseline",
+)
 
 
 def connect(url: str, *, decode: bool = True) -> Redis:

@@ -1,4 +1,4 @@
-"""Whether a person has paused Sickbay."""
+"""Whether a person has paused Sickbay. `store.standing` lifts it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,6 @@ class Pauses:
     def set(self, actor: str, reason: str, at: datetime) -> None:
         """Pause; a second pause takes the place of the first."""
         self._link.ask("SET", KEYS["pause"], write(Pause(actor=actor, reason=reason, at=at)))
-
-    def clear(self) -> None:
-        """Go on."""
-        self._link.ask("DEL", KEYS["pause"])
 
     def get(self) -> Pause | None:
         """The pause, None while there is none."""

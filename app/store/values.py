@@ -183,6 +183,20 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What keeps all of Sickbay from acts that hurt: a person's pause, a tripped breaker, both or neither."""
+
+    pause: Pause | None = None
+    trip: Trip | None = None
+
+    @property
+    def about(self) -> str:
+        """What a resume would be about, so that it lifts nothing that was not there when it was decided."""
+        told = (("pause", self.pause), ("trip", self.trip))
+        return ", ".join(f"{name} of {one.at.isoformat()}" for name, one in told if one is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
     """The bus bandwidth, in GB/s, that a node measured when it last passed. `key` says what is comparable with it."""
 

@@ -17,11 +17,11 @@ from app.domain.people import ORDERS, OrderRefusedError, give
 from app.domain.timeline import counted
 from app.resuming import GOING_ON
 from app.web import lanes
-from app.web.actions import BODY_LIMIT, pause_all, resume_all
+from app.web.actions import BODY_LIMIT, NOTHING_STANDS, pause_all, resume_all
 from app.web.api import load_operation
 from app.web.choices import Choice, choice
 from app.web.doors import require_own_form, require_person, unstored
-from app.web.orders import LONGEST_REASON, fit_reason, order_of
+from app.web.orders import LONGEST_REASON, Meant, fit_reason, order_of
 from app.web.pages import page_values
 from app.web.parts import parts
 from app.web.problems import Problem
@@ -48,7 +48,8 @@ def order(operation_id: str, order: str) -> tuple[str, int] | Redirect:
     try:
         reason = fit_reason(request.form.get("reason"), NO_REASON)
         _require_typed(offered, known.node.name)
-        order_of(operation_id, order, actor=person.name, reason=reason, still_meant=lambda now: _same(now, order))
+        meant = Meant(request.form.get("about", ""))
+        order_of(operation_id, order, actor=person.name, reason=reason, meant=meant)
     except Problem as problem:
         if problem.status not in {400, 409}:
             raise
@@ -59,26 +60,31 @@ def order(operation_id: str, order: str) -> tuple[str, int] | Redirect:
 @blueprint.route("/pause", methods=["GET", "POST"])
 def pause() -> tuple[str, int] | Redirect:
     """Ask for the reason, then pause Sickbay."""
-    return _for_all("Pause Sickbay", "pause", (PAUSING,), pause_all)
+    return _for_all("Pause Sickbay", "pause", (PAUSING,), pause_all, "")
 
 
 @blueprint.route("/resume", methods=["GET", "POST"])
 def resume() -> tuple[str, int] | Redirect:
     """Say what holds everything, ask for the reason, then lift it."""
     here = parts()
-    pause, tripped = here.store.pause.get(), here.store.breaker.sentence(here.policy.breaker)
+    standing, tripped = here.store.standing.read(), here.store.breaker.sentence(here.policy.breaker)
+    pause = standing.pause
     held, _ = here.store.operations.page(states=GOING_ON, limit=1_000)
     told = [sentence for sentence in (pause and pause.sentence, tripped) if sentence]
     if not told:
-        told.append("Nothing holds Sickbay now: it is neither paused nor tripped.")
+        told.append(NOTHING_STANDS)
     told.append(f"{counted(len(held), 'operation')} in progress or held: each is looked at again at once.")
     if tripped:
         told.append("Those that did nothing yet, and whose alerts have all ended meanwhile, are dropped.")
-    return _for_all("Resume", "resume", told, resume_all)
+
+    def lift(actor: str, reason: str) -> object:
+        return resume_all(actor, reason, request.form.get("about", ""))
+
+    return _for_all("Resume", "resume", told, lift, standing.about)
 
 
 def _for_all(
-    title: str, act: str, effects: Sequence[str], does: Callable[[str, str], object]
+    title: str, act: str, effects: Sequence[str], does: Callable[[str, str], object], about: str
 ) -> tuple[str, int] | Redirect:
     person = require_person()
     problem = None
@@ -90,7 +96,9 @@ def _for_all(
             problem = error
         else:
             return _back(url_for("pages.overview"))
-    return _page("confirm.html", problem, title=title, act=act, effects=effects, offered=None, operation=None)
+    return _page(
+        "confirm.html", problem, title=title, act=act, effects=effects, about=about, offered=None, operation=None
+    )
 
 
 def _offered(known: Operation, order: str) -> Choice:
@@ -110,12 +118,6 @@ def _require_typed(offered: Choice, node: str) -> None:
         raise Problem(400, f"Type the node's name, {node}, to show that you mean this one.")
 
 
-def _same(known: Operation, order: str) -> bool:
-    """Whether the order would still be about what the person saw."""
-    offered = choice(known, order, parts().now())
-    return offered is None or offered.about == request.form.get("about", "")
-
-
 def _confirm(known: Operation, offered: Choice, problem: Problem | None = None) -> tuple[str, int]:
     return _page(
         "confirm.html",
@@ -123,6 +125,7 @@ def _confirm(known: Operation, offered: Choice, problem: Problem | None = None) 
         title=f"{offered.label} on {known.node.name}" if offered.order != "cancel" else f"Cancel on {known.node.name}",
         act=offered.label,
         effects=(offered.effect,),
+        about=offered.about,
         offered=offered,
         operation=known,
         row=lanes.row(known),

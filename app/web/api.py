@@ -8,6 +8,7 @@ from typing import Final
 from flask import Blueprint, Response, jsonify, request
 
 from app import offending
+from app.domain.aims import possible
 from app.domain.operations import Operation, State
 from app.domain.plans import PLANS
 from app.metrics import OPEN_STATES
@@ -46,8 +47,7 @@ def operations() -> Response:
 @blueprint.get("/operations/<operation_id>")
 def operation(operation_id: str) -> Response:
     """One, with its timeline."""
-    found = load_operation(operation_id)
-    return jsonify(shapes.of_operation(found, parts().store.timeline.read(found.id)))
+    return jsonify(whole(load_operation(operation_id)))
 
 
 @blueprint.get("/nodes")
@@ -102,13 +102,19 @@ def alerts() -> Response:
 def standing() -> Response:
     """Whether a person's pause or a tripped breaker keeps Sickbay from acts that hurt."""
     here = parts()
-    return jsonify(shapes.of_standing(here.store.pause.get(), here.store.breaker.sentence(here.policy.breaker)))
+    return jsonify(shapes.of_standing(here.store.standing.read(), here.store.breaker.sentence(here.policy.breaker)))
 
 
 @blueprint.get("/baselines")
 def baselines() -> Response:
     """What nodes measured when they last passed."""
     return jsonify(baselines=[shapes.of_baseline(baseline) for baseline in parts().store.baselines.all()])
+
+
+def whole(found: Operation) -> shapes.Shape:
+    """All that is told of one operation."""
+    here = parts()
+    return shapes.of_operation(found, here.store.timeline.read(found.id), possible(found, here.now()))
 
 
 def load_operation(operation_id: str) -> Operation:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from app.domain.aims import aim
 from app.domain.operations import Operation
-from app.domain.people import OrderRefusedError, give
-from app.domain.plans.planned import PlannedStep, StepState
+from app.domain.people import OrderRefusedError, give, tried
 
 STEPS: Final[Mapping[str, str]] = {
     "await-idle": "Sickbay waits until no pod holds a GPU of {node}.",
@@ -56,8 +56,8 @@ OFFERED: Final = ("approve", "retry", "skip", "release", "cancel")
 class Choice:
     """One order that is possible now.
 
-    `about` is the step or question it was offered for: an order that comes after the operation has moved on was meant
-    for something else. `typed`: the node's name must be typed, since nothing proves or undoes what follows.
+    `about` is its aim (`app.domain.aims`): an order that comes after the operation has moved on was meant for something
+    else. `typed`: the node's name must be typed, since nothing proves or undoes what follows.
     """
 
     order: str
@@ -85,35 +85,27 @@ def choice(operation: Operation, order: str, now: datetime) -> Choice | None:
         return None
     node = operation.node.name
     step = tried(operation)
-    at = "" if step is None else step.step
+    at, about = "" if step is None else step.step, aim(operation, order)
     match order:
         case "approve":
             return _approval(operation)
         case "retry":
-            return Choice(order=order, label=f"Retry {at}", effect=_does(at, node), about=at)
+            return Choice(order=order, label=f"Retry {at}", effect=_does(at, node), about=about)
         case "skip":
             following = changed.current
             effect = f"{at.capitalize()} is left out. " + (f"Next is {following.step}." if following else "")
             if at in PROOFS:
                 effect = f"{effect} Then nothing shows that {node} is well."
-            return Choice(order=order, label=f"Skip {at}", effect=effect.strip(), about=at, typed=at in PROOFS)
+            return Choice(order=order, label=f"Skip {at}", effect=effect.strip(), about=about, typed=at in PROOFS)
         case "release":
             effect = f"{node} takes work again at once, although nothing has proven that it is well."
             if changed.finished:
                 effect = f"Nothing has been changed on {node} yet: it keeps its work, although it is not proven well."
-            about = str(operation.state)
             return Choice(order=order, label="Release without proof", effect=effect, about=about, typed=True)
     effect = f"Nothing more is repaired. {node} is given back as it was before Sickbay, with its fault."
     if changed.finished:
         effect = f"Nothing has been changed on {node} yet, so the operation simply ends."
-    return Choice(order=order, label="Cancel", effect=effect, about=str(operation.state))
-
-
-def tried(operation: Operation) -> PlannedStep | None:
-    """The step that a retry or a skip is about: the one it is at, or the last that failed."""
-    if operation.current is not None:
-        return next((step for step in operation.plan if step.attempt and not step.over), None)
-    return next((step for step in reversed(operation.plan) if step.state is StepState.FAILED), None)
+    return Choice(order=order, label="Cancel", effect=effect, about=about)
 
 
 def _approval(operation: Operation) -> Choice:
@@ -123,7 +115,9 @@ def _approval(operation: Operation) -> Choice:
     steps = [step.step for step in operation.plan if step.rung == asks and not step.over]
     if len(steps) > 1:
         effect = f"{effect} This allows the whole rung: {', '.join(steps)}."
-    return Choice(order="approve", label=f"Approve {named}", effect=effect, about=asks, typed=asks in GRAVE)
+    return Choice(
+        order="approve", label=f"Approve {named}", effect=effect, about=aim(operation, "approve"), typed=asks in GRAVE
+    )
 
 
 def _does(step: str, node: str) -> str:

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from app.domain.operations import Operation, Result, State
-from app.domain.people import ORDERS, OrderRefusedError, give
 from app.domain.plans.planned import PlannedStep, StepState
 from app.domain.timeline import counted, spell
 
@@ -180,23 +179,10 @@ def upcoming(operation: Operation) -> tuple[str, ...]:
     return tuple(step.step for step in operation.plan if not step.over)
 
 
-def possible_orders(operation: Operation, now: datetime) -> tuple[str, ...]:
-    """The orders that a person could give it now."""
-    return tuple(order for order in ORDERS if _takes(operation, order, now))
-
-
 def counts(lanes: Sequence[Lane]) -> str:
     """One line for screen readers and the window's title: `1 needs you, 2 in progress`."""
     told = [f"{len(lane.rows)} {lane.title.lower()}" for lane in lanes if lane.key != "done"]
     return ", ".join(told) or "no open operations"
-
-
-def _takes(operation: Operation, order: str, now: datetime) -> bool:
-    try:
-        give(operation, order, actor="", reason="", now=now)
-    except OrderRefusedError:
-        return False
-    return True
 
 
 def _of_rung(operation: Operation, name: str) -> Chip:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
 from flask import Blueprint, Response, current_app, render_template
 
 from app import offending
+from app.domain.aims import possible
 from app.domain.offenders import count, is_offender, score
 from app.domain.operations import Operation, State
 from app.domain.policies import Policy
@@ -72,7 +73,7 @@ def operation(operation_id: str) -> Response:
         rungs=lanes.rungs(found),
         upcoming=lanes.upcoming(found),
         timeline=tuple(reversed(here.store.timeline.read(found.id))),
-        commands=_commands(found, here.policy, lanes.possible_orders(found, here.now())),
+        commands=_commands(found, here.policy, possible(found, here.now())),
     )
 
 
@@ -149,7 +150,7 @@ def _modes(policy: Policy) -> str:
     return ", ".join(f"{mode} in {counted(number, 'pool')}" for mode, number in ranked)
 
 
-def _commands(operation: Operation, policy: Policy, orders: Sequence[str]) -> dict[str, list[str]]:
+def _commands(operation: Operation, policy: Policy, orders: Mapping[str, str]) -> dict[str, list[str]]:
     """Complete commands to copy, by what they are for."""
     node = shlex.quote(operation.node.name)
     looks = [
@@ -157,7 +158,8 @@ def _commands(operation: Operation, policy: Policy, orders: Sequence[str]) -> di
         f"kubectl get pods -A -o wide --field-selector spec.nodeName={node}",
         f"kubectl get jobs -n {shlex.quote(policy.node_jobs.namespace)} -l sickbay/operation={operation.id}",
     ]
-    return {"look": looks, "order": [f"sickbay {order} {operation.id}" for order in orders]}
+    told = {order: f" {shlex.quote(about)}" if order == "approve" else "" for order, about in orders.items()}
+    return {"look": looks, "order": [f"sickbay {order} {operation.id}{what}" for order, what in told.items()]}
 
 
 def _racks(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -21,14 +21,26 @@ _FOR_MACHINES: Final = ("/api/", "/webhook/", "/healthz", "/readyz", "/metrics")
 
 
 class Problem(Exception):
-    """Ends a request with this status and sentence. `pointer` is a JSON pointer to the member that is wrong."""
+    """Ends a request with this status and sentence. `pointer` is a JSON pointer to the member that is wrong.
 
-    def __init__(self, status: int, detail: str, *, pointer: str = "", headers: Sequence[tuple[str, str]] = ()) -> None:
+    `also` are further members of its document.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        pointer: str = "",
+        headers: Sequence[tuple[str, str]] = (),
+        also: Mapping[str, object] | None = None,
+    ) -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail
         self.pointer = pointer
         self.headers = headers
+        self.also = also or {}
 
 
 def document(problem: Problem) -> Response:
@@ -39,6 +51,7 @@ def document(problem: Problem) -> Response:
         "status": problem.status,
         "detail": problem.detail,
         "instance": request.path,
+        **problem.also,
     }
     if problem.pointer:
         told["errors"] = [{"detail": problem.detail, "pointer": problem.pointer}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from app.domain.operations import Operation, Result
 from app.domain.plans.planned import PlannedStep
 from app.domain.timeline import Entry
 from app.offending import Card
-from app.store import AlertRecord, Baseline, NodeSummary, Pause
+from app.store import AlertRecord, Baseline, NodeSummary, Standing
 
 STAGES: Final = {"repair": "repair", "burn-in": "validate", "maintain": "maintain", "retire": "retire"}
 """Where an open operation of each kind puts its node in its life."""
@@ -27,8 +27,10 @@ def when(at: datetime | None) -> str | None:
     return None if at is None else at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def of_operation(operation: Operation, timeline: Sequence[Entry] | None = None) -> Shape:
-    """An operation; in lists without its timeline."""
+def of_operation(
+    operation: Operation, timeline: Sequence[Entry] | None = None, orders: Mapping[str, str] | None = None
+) -> Shape:
+    """An operation; in lists without its timeline, and without the orders that it would take."""
     shape: Shape = {
         "id": operation.id,
         "kind": operation.kind,
@@ -36,6 +38,7 @@ def of_operation(operation: Operation, timeline: Sequence[Entry] | None = None) 
         "state": operation.state,
         "result": operation.result,
         "reason": operation.reason,
+        "asks": operation.asks or None,
         "opened_at": when(operation.opened_at),
         "finished_at": when(operation.finished_at),
         "next_check_at": when(operation.next_check_at),
@@ -44,6 +47,8 @@ def of_operation(operation: Operation, timeline: Sequence[Entry] | None = None) 
         "faults": [_of_fault(fault) for fault in operation.faults],
         "ticket": _of_ticket(operation.ticket),
     }
+    if orders is not None:
+        shape["orders"] = dict(orders)
     return shape if timeline is None else {**shape, "timeline": [_of_entry(entry) for entry in timeline]}
 
 
@@ -105,9 +110,11 @@ def of_baseline(baseline: Baseline) -> Shape:
     return {"key": baseline.key, "node": baseline.node, "bus_bandwidth_gb_s": baseline.gb_s, "at": when(baseline.at)}
 
 
-def of_standing(pause: Pause | None, tripped: str | None) -> Shape:
+def of_standing(standing: Standing, tripped: str | None) -> Shape:
     """Whether anything keeps all of Sickbay from acts that hurt: a person's pause, or the breaker's sentence."""
+    pause = standing.pause
     told: Shape = {"paused": pause is not None, "sentence": pause and pause.sentence, "breaker": tripped}
+    told["about"] = standing.about
     return told if pause is None else {**told, "actor": pause.actor, "reason": pause.reason, "at": when(pause.at)}
 
 

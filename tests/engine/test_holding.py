@@ -28,7 +28,7 @@ def test_a_drain_that_is_paused_for_hours_goes_on_where_it_was(story: Story) -> 
     story.cluster.clock.advance(hours=9)
     story.worker().advance(f"op-{NODE}")
     assert story.operation().state == "held"
-    story.store.pause.clear()
+    story.store.standing.lift(story.store.standing.read())
     assert story.run().result == "released", story.timeline()
 
 
@@ -80,7 +80,7 @@ def test_a_pod_that_comes_while_the_cordon_of_an_idle_rung_is_held_is_neither_co
     assert story.run().state == "held"
     work = story.cluster.add_pod(NODE, "llama-ft-0", gpus=4)
     story.cluster.clock.advance(hours=3)
-    story.store.pause.clear()
+    story.store.standing.lift(story.store.standing.read())
     operation = story.run(until=timedelta(minutes=30))
     assert (operation.state, story.cluster.history) == ("waiting", [])
     assert "llama-ft-0" in operation.reason

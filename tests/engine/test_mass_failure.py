@@ -125,7 +125,7 @@ def test_a_rack_that_fails_is_left_alone_until_a_person_resumes(store: Store) ->
     assert all(one.reason.startswith(sentence) for one in held)
     assert all(story.timeline(one.id).count(one.reason) == 1 for one in held)
 
-    resume(store, policy, story.now)
+    resume(store, policy, store.standing.read(), story.now)
     for operation in operations:
         assert story.run(operation_id=operation).result == "released"
     assert store.breaker.tripped() is None

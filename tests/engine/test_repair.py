@@ -248,7 +248,7 @@ def test_pause_starts_nothing_that_hurts_and_resume_goes_on(story: Story) -> Non
     assert operation.state == "held"
     assert "network maintenance" in operation.reason
     assert not story.cluster.history
-    story.store.pause.clear()
+    story.store.standing.lift(story.store.standing.read())
     assert story.run().result == "released"
 
 

@@ -16,7 +16,7 @@ from redis import Redis
 
 from app.domain.breaker import Breaker, Fleet, Opened, trips
 from app.domain.operations import Operation
-from app.store import ClaimRequest, Committed, FellIll, Store, Trip, Tripped
+from app.store import ClaimRequest, Committed, FellIll, Standing, Store, Trip, Tripped
 from simulator.valkey import EmbeddedValkey
 from tests.store.things import MINUTE, NOW, all_at_once, change, committed, finished, node, operation
 
@@ -89,7 +89,7 @@ class TestTripping:
             "5 of 15 3.",
             "5 of 15 2.",
         ]
-        assert store.breaker.resume()
+        assert store.standing.lift(store.standing.read())
         assert store.breaker.sentence(RULES) is None
 
     def test_what_hurts_nothing_goes_on_and_gives_back(self, store: Store) -> None:
@@ -173,8 +173,9 @@ class TestResume:
         know(store, FLEET)
         opened = [fall_ill(store, f"gpu-{number}", rack="r0") for number in range(8)]
 
-        assert store.breaker.resume() is True
-        assert store.breaker.resume() is False
+        tripped = store.standing.read()
+        assert store.standing.lift(tripped) is True
+        assert store.standing.read() == Standing()
 
         assert store.breaker.tripped() is None
         assert cordon(store, opened[0]) == Committed(version=2, fence=0)

@@ -16,7 +16,7 @@ class TestPause:
         assert store.pause.get() is None
         store.pause.set("ana", "power work in row 4", NOW)
         assert store.pause.get() == Pause(actor="ana", reason="power work in row 4", at=NOW)
-        store.pause.clear()
+        assert store.standing.lift(store.standing.read())
         assert store.pause.get() is None
 
     def test_a_second_pause_takes_the_place_of_the_first(self, store: Store) -> None:

@@ -74,9 +74,9 @@ class Web:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return self.client.post("/webhook/alertmanager", data=raw, content_type="application/json", headers=headers)
 
-    def order(self, path: str, reason: object = "because", token: str | None = API_TOKEN) -> Any:
+    def order(self, path: str, reason: object = "because", token: str | None = API_TOKEN, **seen: object) -> Any:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return self.client.post(f"/api/v1/{path}", json={"reason": reason}, headers=headers)
+        return self.client.post(f"/api/v1/{path}", json={"reason": reason, **seen}, headers=headers)
 
     def api(self, path: str) -> Any:
         answer = self.client.get(f"/api/v1/{path}")

@@ -13,12 +13,12 @@ from app.domain.facts import TicketRef
 from app.domain.faults import Fault, Gpu
 from app.domain.folding import open_repair
 from app.domain.operations import NodeRef, Operation, State
-from app.domain.people import ORDERS, OrderRefusedError, give
+from app.domain.people import ORDERS, OrderRefusedError, give, tried
 from app.domain.plans import repair
 from app.domain.plans.planned import PlannedStep, StepState
 from app.domain.policies import Rung
 from app.store import Change, Committed
-from app.web.choices import QUESTIONS, STEPS, choices, tried
+from app.web.choices import QUESTIONS, STEPS, choices
 from tests.web.browsing import hidden, send, sign_in, text
 from tests.web.conftest import NOON, Web
 
@@ -170,9 +170,68 @@ def test_an_order_for_what_the_operation_is_no_longer_at_counts_for_nothing(sign
 
     assert answer.status_code == 409
     told = text(answer.text)
-    assert "gpu-a01 has moved on since this page was shown. Nothing was ordered." in told
+    assert "gpu-a01 has moved on: this order was for reset, and gpu-a01 asks for reboot now." in told
+    assert "Nothing was ordered. Now: It asks for a reboot now." in told
     assert "Approve reboot on gpu-a01" in told
     assert _stored(signed_in).approvals == ()
+
+
+def commit(web: Web, operation: Operation) -> None:
+    change = Change(operation=operation, expected_version=operation.version, now=NOON)
+    assert isinstance(web.store.operations.commit(change), Committed)
+
+
+@pytest.mark.parametrize("order", ["release", "cancel", "retry", "skip"])
+def test_a_look_that_changes_nothing_that_matters_makes_no_form_stale(signed_in: Web, order: str) -> None:
+    page = put(signed_in, repair_at("diagnose", StepState.RUNNING))
+    fields = {**hidden(signed_in.client.get(f"{page}/{order}").text), "reason": "x", "node": "gpu-a01"}
+    known = _stored(signed_in)
+    plan = tuple(
+        replace(step, state=StepState.WAITING, reason="Looks again.") if step.state is StepState.RUNNING else step
+        for step in known.plan
+    )
+    commit(signed_in, replace(known, plan=plan, state=State.WAITING, reason="Looks again."))
+
+    assert signed_in.client.post(f"{page}/{order}", data=fields).status_code == 303
+
+
+@pytest.mark.parametrize("order", ["retry", "skip"])
+def test_a_form_for_one_try_is_none_for_the_next(signed_in: Web, order: str) -> None:
+    page = put(signed_in, repair_at("reset", StepState.WAITING))
+    fields = {**hidden(signed_in.client.get(f"{page}/{order}").text), "reason": "x"}
+    known = _stored(signed_in)
+    commit(signed_in, replace(known, plan=tuple(replace(s, attempt=s.attempt and s.attempt + 1) for s in known.plan)))
+
+    answer = signed_in.client.post(f"{page}/{order}", data=fields)
+
+    assert answer.status_code == 409
+    assert "this order was for reset, and it would be for reset#2 now" in text(answer.text)
+
+
+@pytest.mark.parametrize("order", ["release", "cancel"])
+def test_nobody_vouches_for_a_fault_that_joined_after_the_page_was_shown(signed_in: Web, order: str) -> None:
+    page = put(signed_in, repair_at("diagnose", StepState.WAITING))
+    fields = {**hidden(signed_in.client.get(f"{page}/{order}").text), "reason": "x", "node": "gpu-a01"}
+    known = _stored(signed_in)
+    commit(signed_in, replace(known, faults=(*known.faults, replace(known.faults[0], code="xid-79"))))
+
+    answer = signed_in.client.post(f"{page}/{order}", data=fields)
+
+    assert answer.status_code == 409
+    assert "xid-95, xid-79" in text(answer.text)
+
+
+def test_a_resume_lifts_no_pause_that_its_page_did_not_show(signed_in: Web) -> None:
+    signed_in.store.pause.set("bob", "a shelf moves", NOON)
+    fields = {**hidden(signed_in.client.get("/resume").text), "reason": "x"}
+    signed_in.store.pause.set("eve", "the power goes at one", NOON + timedelta(minutes=1))
+
+    answer = signed_in.client.post("/resume", data=fields)
+
+    assert answer.status_code == 409
+    assert "Nothing was lifted. Now: Paused by eve" in text(answer.text)
+    assert signed_in.store.pause.get() is not None
+    assert send(signed_in.client, "/resume", reason="x").status_code == 303
 
 
 def test_a_refused_order_shows_the_domains_sentence(signed_in: Web) -> None:
@@ -323,7 +382,7 @@ def test_only_what_the_domain_would_take_is_offered_and_about_the_same_step(step
         else:
             assert order in offered
             if order in {"retry", "skip"}:
-                assert offered[order].about in entry.text
+                assert offered[order].about.rpartition("/")[2] in entry.text
 
 
 def test_a_step_that_failed_is_what_a_retry_is_about() -> None:

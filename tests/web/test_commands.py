@@ -76,6 +76,26 @@ def test_an_order_is_given_with_its_reason(served: Web, order: str, told: str) -
     assert served.api(f"operations/{asking}")["timeline"][-1]["actor"] == "ana (api token)"
 
 
+def test_an_approval_of_something_else_than_what_is_asked_approves_nothing(served: Web) -> None:
+    asking = _asking(served)
+
+    ended = _sickbay("approve", asking, "power-cycle", "--reason", "go on")
+
+    assert ended.exit_code == 3
+    assert "this order was for power-cycle, and gpu-a01 asks for drain now" in ended.output
+    operation = served.store.operations.load(asking)
+    assert operation is not None
+    assert operation.approvals == ()
+
+
+def test_an_order_shows_first_what_it_is_for(served: Web) -> None:
+    asking = _asking(served)
+
+    ended = _sickbay("approve", asking, "drain", "--reason", "go on")
+
+    assert ended.stderr == "Approves drain on gpu-a01. It is needs-human: Pool gpu asks.\n"
+
+
 @pytest.mark.parametrize("order", ["retry", "skip", "release"])
 def test_the_other_orders_reach_the_api_too(served: Web, order: str) -> None:
     ended = _sickbay(order, "op-nix", answers="why\n")

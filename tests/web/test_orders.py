@@ -31,7 +31,7 @@ def _asks(web: Web, operation_id: str) -> None:
 def test_an_approval_is_stored_with_actor_and_reason_and_told_to_a_worker(web: Web, opened: str) -> None:
     _asks(web, opened)
 
-    answer = web.order(f"operations/{opened}/approve", "the  team\nknows")
+    answer = web.order(f"operations/{opened}/approve", "the  team\nknows", about="drain")
 
     assert answer.status_code == 200
     assert (answer.json["state"], answer.json["version"]) == ("running", 3)
@@ -120,7 +120,7 @@ def test_an_order_survives_a_worker_that_commits_at_the_same_moment(make_web: Ca
             assert isinstance(web.store.operations.commit(change), Committed)
         return NOON
 
-    answer = make_web(now=meddling_clock).order(f"operations/{operation_id}/approve")
+    answer = make_web(now=meddling_clock).order(f"operations/{operation_id}/approve", about="drain")
 
     assert answer.status_code == 200
     stored = web.store.operations.load(operation_id)
@@ -143,6 +143,7 @@ def test_a_pause_is_told_everywhere_until_resume_which_wakes_what_is_held(web: W
         "paused": False,
         "sentence": None,
         "breaker": None,
+        "about": "",
         "was_paused": True,
         "had_tripped": False,
         "dropped": [],
@@ -150,3 +151,55 @@ def test_a_pause_is_told_everywhere_until_resume_which_wakes_what_is_held(web: W
     assert web.store.pause.get() is None
     assert ("steady", "workers.jobs.advance", [opened]) in web.jobs()
     assert web.store.operations.page(states=(State.HELD,))[0] != []
+
+
+def test_an_approval_says_of_what_and_of_nothing_else(web: Web, opened: str) -> None:
+    _asks(web, opened)
+    path = f"operations/{opened}/approve"
+    told = web.api(f"operations/{opened}")
+    assert (told["asks"], told["orders"]["approve"]) == ("drain", "drain")
+
+    unnamed = web.order(path, version=told["version"])
+    assert (unnamed.status_code, unnamed.json["errors"][0]["pointer"]) == (400, "/about")
+    assert '{"about": "drain"}' in unnamed.json["detail"]
+
+    other = web.order(path, about="power-cycle")
+    assert other.status_code == 409
+    assert other.json["detail"] == (
+        "gpu-a01 has moved on: this order was for power-cycle, and gpu-a01 asks for drain now. Nothing was ordered. "
+        "Now: Pool gpu asks."
+    )
+    assert (other.json["operation"]["asks"], other.json["operation"]["version"]) == ("drain", 2)
+    assert web.api(f"operations/{opened}")["version"] == 2
+
+    assert web.order(path, about="drain").status_code == 200
+
+
+def test_a_version_alone_is_held_to_the_letter_and_beside_an_aim_it_is_not(web: Web, opened: str) -> None:
+    seen = web.api(f"operations/{opened}")
+    operation = web.store.operations.load(opened)
+    assert operation is not None
+    web.store.operations.commit(Change(operation=operation, expected_version=1, now=web.clock.now))
+
+    stale = web.order(f"operations/{opened}/cancel", version=seen["version"])
+    assert stale.status_code == 409
+    assert "this order was for version 1, and version 2 stands now" in stale.json["detail"]
+
+    about = seen["orders"]["cancel"]
+    assert web.order(f"operations/{opened}/cancel", version=seen["version"], about=about).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("seen", "pointer"), [({"version": "1"}, "/version"), ({"version": True}, "/version"), ({"about": 1}, "/about")]
+)
+def test_what_was_seen_must_be_of_its_type(web: Web, opened: str, seen: dict[str, object], pointer: str) -> None:
+    answer = web.order(f"operations/{opened}/cancel", **seen)  # type: ignore[arg-type]
+
+    assert (answer.status_code, answer.json["errors"][0]["pointer"]) == (400, pointer)
+
+
+def test_an_order_that_is_refused_says_what_stands_now(web: Web, opened: str) -> None:
+    answer = web.order(f"operations/{opened}/approve", about="drain")
+
+    assert answer.status_code == 409
+    assert (answer.json["operation"]["id"], answer.json["operation"]["state"]) == (opened, "running")

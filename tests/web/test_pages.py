@@ -109,7 +109,7 @@ def test_an_operation_that_asks_shows_the_command_that_approves(web: Web) -> Non
     operation = _put(web, State.NEEDS_HUMAN, asks="cordon")
 
     html = _page(web, f"/operations/{operation.id}")
-    assert f"<code>sickbay approve {operation.id}</code>" in html
+    assert f"<code>sickbay approve {operation.id} cordon</code>" in html
     assert "! approve" in _text(html)
     assert "<title>(1) Sickbay" in _page(web, "/")
 

@@ -49,7 +49,7 @@ def states(web: Web, operations: Sequence[Operation]) -> list[tuple[str, str | N
 
 
 def test_it_is_told_until_a_resume_lifts_it(web: Web) -> None:
-    assert web.api("pause") == {"paused": False, "sentence": None, "breaker": None}
+    assert web.api("pause") == {"paused": False, "sentence": None, "breaker": None, "about": ""}
     mass_failure(web)
     told = "The breaker has tripped: 6 of 6 nodes fell ill with xid-79 within 1 min, and the limit is 3."
     assert web.api("pause")["breaker"] == told
@@ -64,7 +64,7 @@ def test_it_is_told_until_a_resume_lifts_it(web: Web) -> None:
         "was_paused": True,
         "had_tripped": True,
     }
-    assert web.api("pause") == {"paused": False, "sentence": None, "breaker": None}
+    assert web.api("pause") == {"paused": False, "sentence": None, "breaker": None, "about": ""}
     assert "sickbay_breaker_tripped 0.0" in web.client.get("/metrics").text
 
 
@@ -145,3 +145,26 @@ def test_what_a_person_has_in_hand_is_left_alone(web: Web, state: State) -> None
     resolve(web, NODES[0])
 
     assert held[0].id not in web.order("resume").json["dropped"]
+
+
+def test_a_resume_is_for_the_pause_that_was_seen_and_for_no_other(web: Web) -> None:
+    first = web.order("pause", "a shelf moves").json
+    web.clock.forward(timedelta(minutes=1))
+    second = web.order("pause", "the power goes at one").json
+
+    answer = web.order("resume", about=first["about"])
+
+    assert answer.status_code == 409
+    assert "Nothing was lifted. Now: Paused by api token since 2026-09-20 12:01 UTC" in answer.json["detail"]
+    assert answer.json["standing"]["about"] == second["about"]
+    assert web.store.pause.get() is not None
+    assert web.order("resume", about=second["about"]).json["was_paused"] is True
+
+
+def test_a_resume_of_a_pause_closes_no_breaker_that_tripped_since(web: Web) -> None:
+    seen = web.order("pause").json["about"]
+    mass_failure(web)
+
+    assert web.order("resume", about=seen).status_code == 409
+    assert web.store.breaker.tripped() is not None
+    assert web.store.pause.get() is not None
