@@ -11,35 +11,24 @@ The same Idempotency-Key cycles a machine once, however often it is sent.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import secrets
-import threading
-from collections import deque
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from simulator.api.routes import Answer, Request
-from simulator.api.statuses import Refused, method_not_allowed, no_such_path
+from simulator.api.statuses import method_not_allowed, no_such_path
 from simulator.api.store import encode
 from simulator.hardware import Machine
+from simulator.signed_calls import SignedCalls
 
 PREFIX = "/simulator/bmc/"
-KEPT = 1000
-"""How many idempotency keys are remembered."""
 
 
 class Bmc:
-    """Answers below `PREFIX`. `secret_file` holds the shared secret of the signatures."""
+    """Answers below `PREFIX`."""
 
-    def __init__(self, machines: Mapping[str, Machine], power_cycle: Callable[[str], None], directory: Path) -> None:
+    def __init__(self, machines: Mapping[str, Machine], power_cycle: Callable[[str], None], calls: SignedCalls) -> None:
         self._machines = machines
         self._power_cycle = power_cycle
-        self._seen: deque[str] = deque(maxlen=KEPT)
-        self._lock = threading.Lock()
-        self.secret_file = directory / "bmc-secret"
-        self.secret_file.write_text(secrets.token_urlsafe(24) + "\n")
-        self.secret_file.chmod(0o600)
+        self._calls = calls
 
     def answer(self, request: Request) -> Answer:
         """The state of a machine's power, or 202 for a cycle of it."""
@@ -53,20 +42,6 @@ class Bmc:
             return Answer(body=encode({"power": "on" if machine.powered else "off", "boots": machine.boots}))
         if request.method != "POST":
             raise method_not_allowed()
-        if not self._is_signed(request):
-            raise Refused(401, "Unauthorized", "the signature is missing or wrong")
-        if self._is_new(request.headers.get("Idempotency-Key") or ""):
+        if self._calls.is_new(request):
             self._power_cycle(name)
         return Answer(code=202, body=encode({"accepted": True}))
-
-    def _is_signed(self, request: Request) -> bool:
-        secret = self.secret_file.read_text().strip().encode()
-        wanted = "sha256=" + hmac.new(secret, request.body, hashlib.sha256).hexdigest()
-        return hmac.compare_digest(wanted.encode(), (request.headers.get("X-Sickbay-Signature") or "").encode())
-
-    def _is_new(self, key: str) -> bool:
-        with self._lock:
-            if key and key in self._seen:
-                return False
-            self._seen.append(key)
-            return True

@@ -144,6 +144,12 @@ BREAKAGES: dict[str, Breakage] = {
         "The alerts of its own act open nothing: reset, validate, release.",
         _lasting(lambda gpu: Behaviours(stress="xids", gpu=gpu), 119),
     ),
+    "replace": Breakage(
+        "needs another machine",
+        "Xid 54: the board has no auxiliary power, and the policy asks the provider for another machine.",
+        "Drain, ask for another machine; cordon it when it registers, validate it, release it as replaced.",
+        _xids(54),
+    ),
     "unknown": Breakage(
         "unknown Xid",
         "Xid 199: a number that nobody has written down.",

@@ -21,6 +21,7 @@ class Durations:
     reboot_down: float = 15.0  # from `systemctl reboot` until the kubelet falls silent
     reboot: float = 340.0  # until it answers again, with eight GPUs initialised: 5 to 20 minutes are common
     power_cycle: float = 420.0  # the same, with the firmware's self-test before it
+    another_machine: float = 600.0  # from the order until it registers: a cloud takes 5 to 20 minutes
     gpu_reset: float = 8.0
     lease_grace: float = 40.0  # the node controller's --node-monitor-grace-period
     heartbeat: float = 300.0  # the kubelet's nodeStatusReportFrequency

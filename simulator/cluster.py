@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 
 import yaml
 
-from simulator import bmc
+from simulator import bmc, provider
 from simulator import clock as clocks
 from simulator.actors.alerting import Alerting
 from simulator.actors.client import ApiClient
@@ -38,7 +38,9 @@ from simulator.bmc import Bmc
 from simulator.control import Control
 from simulator.hardware import Machine, machine
 from simulator.objects import node_names
+from simulator.provider import Provider
 from simulator.readiness import not_ready
+from simulator.signed_calls import SignedCalls
 
 Object = dict[str, Any]
 NAMESPACES = ("default", "kube-system", OPERATOR, "sickbay", "sickbay-node-jobs", *OF_PEOPLE)
@@ -91,9 +93,12 @@ class Cluster:
         self.alerting = Alerting(self.machines, self.view, self.clock, cluster_label)
         if webhook_url:
             self.alerting.send_to(webhook_url, webhook_token_file)
-        self.bmc = Bmc(self.machines, self.node_keeper.power_cycle, self._directory)
+        self.power_calls = SignedCalls(self._directory / "bmc-secret")
+        self.provider_calls = SignedCalls(self._directory / "provider-secret")
         self.control = Control(self)
-        self.routes.extra[bmc.PREFIX] = self.bmc.answer
+        self.routes.extra[bmc.PREFIX] = Bmc(self.machines, self.node_keeper.power_cycle, self.power_calls).answer
+        another = Provider(self.machines, self.node_keeper.replace, self.provider_calls)
+        self.routes.extra[provider.PREFIX] = another.answer
         self.routes.extra["/simulator/"] = self.control.answer
         self._parties: list[_Party] = []
 

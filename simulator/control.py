@@ -11,6 +11,7 @@ POST /simulator/heal                 {"node"}: the machine behaves again, and no
 POST /simulator/budget               {"blocked", "node"?}: the inference replicas off that node are not ready
 POST /simulator/cordon               {"node", "unschedulable"}: as a person with kubectl
 POST /simulator/reboot               {"node"}: as if somebody pressed the button
+POST /simulator/replace              {"node"}: another machine takes its name, as if its provider did it unasked
 POST /simulator/register             {"node"}: its kubelet starts again; a deleted node gets another uid
 POST /simulator/alerts/resolve       every Xid alert is over, as far as Alertmanager knows
 POST /simulator/webhook              {"url", "token_file"?}: where alerts go
@@ -18,7 +19,7 @@ POST /simulator/compact              forget the watch history: every earlier wat
 POST /simulator/tickets/close        {"file"}
 POST /simulator/acts/<name>          what whoever started the cluster has put into `Control.extra_acts`
 
-The machines' power is `simulator.bmc`, below /simulator/bmc/.
+The machines' power is `simulator.bmc`, below /simulator/bmc/; who provides them `simulator.provider`.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ class Control:
             "budget": self._budget,
             "cordon": self._cordon,
             "reboot": self._reboot,
+            "replace": self._replace,
             "register": self._register,
             "alerts/resolve": self._resolve,
             "webhook": self._webhook,
@@ -204,6 +206,10 @@ class Control:
 
     def _reboot(self, given: Object) -> Object:
         self._cluster.node_keeper.reboot(self._machine(given).name)
+        return {}
+
+    def _replace(self, given: Object) -> Object:
+        self._cluster.node_keeper.replace(self._machine(given).name)
         return {}
 
     def _register(self, given: Object) -> Object:

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from simulator import bmc, provider, valkey
 from simulator import cluster as clusters
-from simulator import valkey
-from simulator.bmc import PREFIX
 from simulator.cluster import Cluster
 from simulator.demo_policy import rendered
 from simulator.sickbay_components import SickbayComponents
+from simulator.signed_calls import SignedCalls
 from simulator.stage import Stage
 from simulator.ticket_desk import TicketDesk
 from simulator.valkey import EmbeddedValkey
@@ -36,12 +36,17 @@ def staged(speed: float, port: int = 0) -> Iterator[Stage]:
         tickets = directory / "tickets"
         tickets.mkdir()
         policy = directory / "policy.yaml"
-        bmc = f"{cluster.url}{PREFIX.rstrip('/')}"
-        policy.write_text(rendered(speed, tickets=tickets, bmc=bmc, bmc_secret_file=cluster.bmc.secret_file))
+        power = _hook(cluster, bmc.PREFIX, cluster.power_calls)
+        machines = _hook(cluster, provider.PREFIX, cluster.provider_calls)
+        policy.write_text(rendered(speed, tickets=tickets, power=power, provider=machines))
         with SickbayComponents(directory, store.url, cluster.kubeconfig, policy, port) as sickbay:
             cluster.alerting.send_to(sickbay.webhook_url, sickbay.webhook_token_file)
             _hand_in(cluster, sickbay, store, TicketDesk(tickets))
             yield Stage(cluster.url, sickbay.url, made)
+
+
+def _hook(cluster: Cluster, prefix: str, calls: SignedCalls) -> dict[str, str]:
+    return {"url": f"{cluster.url}{prefix.rstrip('/')}", "secret_file": str(calls.secret_file)}
 
 
 def _hand_in(cluster: Cluster, sickbay: SickbayComponents, store: EmbeddedValkey, desk: TicketDesk) -> None:

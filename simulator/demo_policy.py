@@ -19,18 +19,18 @@ _LEAST_S = {"drain": 60, "reboot": 15, "cooldown": 1, "probation": 1, "deadline"
 """What is shortened, by its key, and how far at most: processes and threads take their time at any speed."""
 
 
-def rendered(speed: float, *, tickets: Path, bmc: str, bmc_secret_file: Path) -> str:
+def rendered(speed: float, *, tickets: Path, power: Object, provider: Object) -> str:
     """The YAML text of the policy.
 
     Args:
         speed: simulated seconds in a real one.
         tickets: the directory of the tickets.
-        bmc: the URL of the hook that cycles power.
-        bmc_secret_file: the file with its secret.
+        power: the hook that cycles power, as `url` and `secret_file`.
+        provider: the hook that has another machine take a name, likewise.
     """
     policy: Object = _shortened(yaml.safe_load(TEMPLATE.read_text()), speed)
     policy["tickets"]["directory"] = str(tickets)
-    policy["power"] = {"url": bmc, "secret_file": str(bmc_secret_file)}
+    policy |= {"power": power, "provider": provider}
     return yaml.safe_dump(policy, sort_keys=False)
 
 

@@ -16,7 +16,7 @@ from simulator.kernel_lines import (
     ACTION_AFTER,
     FALLEN_OFF,
     IGNORED_BY_PLUGIN,
-    REMAP_FAILED,
+    LASTING,
     REMAPS_A_ROW,
     graver,
     xid_text,
@@ -68,8 +68,14 @@ class Gpu:
         self.recovery_action = graver(self.recovery_action, ACTION_AFTER.get(xid, "None"))
         self.rows_pending = self.rows_pending or xid == REMAPS_A_ROW
         self.on_bus = self.on_bus and xid != FALLEN_OFF
-        if xid in ACTION_AFTER or xid == REMAP_FAILED:
+        if xid in ACTION_AFTER or xid in LASTING:
             self.fault = xid
+
+    def renew(self) -> None:
+        """Another card of the same model is in its place."""
+        self.serial = str(int(self.serial) + 10_000_000_000)
+        self.uuid = f"GPU-{UUID(int=hash_of(self.serial) * 2**64 + hash_of(self.uuid))}"
+        self.fault = 0
 
     def heal(self) -> None:
         """The driver has set the card up afresh."""
@@ -188,13 +194,20 @@ class Machine:
         with self.lock:
             card = self.gpus[gpu]
             if not same:
-                card.serial = str(int(card.serial) + 10_000_000_000)
-                card.uuid = f"GPU-{UUID(int=hash_of(card.serial) * 2**64 + hash_of(card.uuid))}"
+                card.renew()
             if self.behaviours.gpu == gpu:
                 self.behaviours = Behaviours()
             card.heal()
             card.xid, card.counted, card.on_bus, card.known, card.healthy = 0, (), True, True, True
             return card
+
+    def replace(self) -> None:
+        """Another machine with other cards has the name from now on, and boots for the first time."""
+        with self.lock:
+            for card in self.gpus:
+                card.renew()
+            self.behaviours = Behaviours()
+            self.boot("power")
 
     def allocatable(self) -> int:
         """How many GPUs the device plugin offers."""
@@ -210,7 +223,7 @@ class Machine:
         """Heals the cards (all of them), and ends behaviours that last until such a cure of their card."""
         cards = self.gpus if gpus is None else gpus
         for card in cards:
-            if card.fault != REMAP_FAILED:
+            if card.fault not in LASTING:
                 card.heal()
         is_theirs = any(card.index == self.behaviours.gpu for card in cards)
         if is_theirs and self.behaviours.until and not self.behaviours.outlast(cure):

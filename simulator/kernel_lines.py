@@ -28,7 +28,9 @@ ACTION_AFTER: dict[int, str] = {
 # Codes that no program notices.
 SPARES_PROGRAMS = frozenset({63, 92, 154, 160})
 REMAPS_A_ROW = 63  # pending until the next reset
-REMAP_FAILED = 64  # no spare row is left: neither reset nor boot helps
+REMAP_FAILED = 64  # no spare row is left
+LASTING = frozenset({54, REMAP_FAILED})
+"""Neither reset nor boot helps: the board lacks power, or no spare row is left."""
 FALLEN_OFF = 79
 ACTION_CHANGED = 154
 
@@ -51,6 +53,7 @@ XID_TEXTS: dict[int, tuple[str, str]] = {
             "subpartition 1"
         ),
     ),
+    54: ("Auxiliary power is not connected to the GPU board", "Auxiliary power is not connected to the GPU board."),
     63: (
         "ECC page retirement or row remapping recording event",
         "Row Remapper: New row (0x00000002eebc4100) marked for remapping, reset gpu to activate.",

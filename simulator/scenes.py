@@ -26,9 +26,10 @@ POLLS_WHILE_WATCHED = 6
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`node` is the one to watch."""
+    """`node` is the one to watch, `brief` what a list of scenes says of it."""
 
     node: str
+    brief: str
     title: str
     story: Callable[[Stage], Story]
 
@@ -50,11 +51,13 @@ def _repair(stage: Stage) -> Story:
     return wrong_with(stage, before, did=REBOOT, never=("reset", "open-ticket"), boots=1)
 
 
-def _broken(
+def _broken(  # noqa: PLR0913 - one row of the table below
     how: str,
     node: str,
     gpu: int,
+    brief: str,
     *,
+    result: str = "released",
     did: tuple[str, ...],
     failed: tuple[str, ...] = (),
     never: tuple[str, ...] = (),
@@ -67,12 +70,12 @@ def _broken(
         before = stage.before(node)
         stage.strike("break", {"how": how, "node": node, "gpu": gpu})
         yield from stage.over(before)
-        return wrong_with(stage, before, did=did, failed=failed, never=never, codes=codes, boots=boots)
+        return wrong_with(stage, before, result=result, did=did, failed=failed, never=never, codes=codes, boots=boots)
 
-    return Scene(node, f"GPU {gpu} of {node}: {BREAKAGES[how].what}", story)
+    return Scene(node, brief, f"GPU {gpu} of {node}: {BREAKAGES[how].what}", story)
 
 
-def _only_noted(how: str, node: str, gpu: int, code: str) -> Scene:
+def _only_noted(how: str, node: str, gpu: int, code: str, brief: str) -> Scene:
     """A breakage that Sickbay hears of, writes down, and leaves alone."""
 
     def story(stage: Stage) -> Story:
@@ -92,7 +95,7 @@ def _only_noted(how: str, node: str, gpu: int, code: str) -> Scene:
         touched = [one for one in stage.writes(before.act) if node in (one["name"], (one["sent"] or {}).get("node"))]
         return f"{node} was touched for {code}." if touched else None
 
-    return Scene(node, f"GPU {gpu} of {node}: {BREAKAGES[how].what}", story)
+    return Scene(node, brief, f"GPU {gpu} of {node}: {BREAKAGES[how].what}", story)
 
 
 PODS = "/api/v1/namespaces/batch/pods"
@@ -230,30 +233,123 @@ def _interrupted(act: str, node: str, gpu: int) -> Callable[[Stage], Story]:
 
 
 SCENES: dict[str, Scene] = {
-    "repair": Scene("gpu-a03", "Xid 79: GPU 6 of gpu-a03 falls off the bus, and a budget holds the drain", _repair),
-    "fallen": _broken("fallen", "gpu-a04", 0, did=REBOOT, never=("reset", "open-ticket"), boots=1),
-    "memory": _broken("memory", "gpu-a02", 3, did=RESET, never=("reboot",), codes=("xid-48", "xid-63")),
-    "contained": Scene("gpu-a04", f"GPU 7 of gpu-a04: {BREAKAGES['contained'].what}", _contained),
-    "gsp": _broken("gsp", "gpu-a02", 4, did=RESET, never=("reboot",), codes=("xid-119",)),
-    "lost": Scene("gpu-a04", f"GPU 5 of gpu-a04: {BREAKAGES['lost'].what}", _lost),
+    "repair": Scene(
+        "gpu-a03",
+        "Xid 79 under a training run; a budget holds the drain",
+        "Xid 79: GPU 6 of gpu-a03 falls off the bus, and a budget holds the drain",
+        _repair,
+    ),
+    "fallen": _broken(
+        "fallen",
+        "gpu-a04",
+        0,
+        "Xid 79: drain, reboot, validate, release",
+        did=REBOOT,
+        never=("reset", "open-ticket"),
+        boots=1,
+    ),
+    "memory": _broken(
+        "memory",
+        "gpu-a02",
+        3,
+        "Xid 48 and 63: one operation, one reset",
+        did=RESET,
+        never=("reboot",),
+        codes=("xid-48", "xid-63"),
+    ),
+    "contained": Scene(
+        "gpu-a04",
+        "Xid 94: waits until the work has ended, then resets",
+        f"GPU 7 of gpu-a04: {BREAKAGES['contained'].what}",
+        _contained,
+    ),
+    "gsp": _broken(
+        "gsp", "gpu-a02", 4, "Xid 119: drain, reset, validate", did=RESET, never=("reboot",), codes=("xid-119",)
+    ),
+    "lost": Scene(
+        "gpu-a04",
+        "no reboot finds the GPU: ticket, vendor, another card",
+        f"GPU 5 of gpu-a04: {BREAKAGES['lost'].what}",
+        _lost,
+    ),
     "fails-diagnosis": _broken(
-        "fails-diagnosis", "gpu-a04", 2, did=(*RESET[:4], *REBOOT[1:]), failed=("diagnose",), boots=1
+        "fails-diagnosis",
+        "gpu-a04",
+        2,
+        "a reset that does not hold: the diagnosis fails, so reboot",
+        did=(*RESET[:4], *REBOOT[1:]),
+        failed=("diagnose",),
+        boots=1,
     ),
     "slow-link": _broken(
-        "slow-link", "gpu-a02", 6, did=("reset", "reboot", "power-cycle", *VALIDATED), failed=("benchmark",), boots=2
+        "slow-link",
+        "gpu-a02",
+        6,
+        "a slow NVLink: reset, reboot and power cycle, rung by rung",
+        did=("reset", "reboot", "power-cycle", *VALIDATED),
+        failed=("benchmark",),
+        boots=2,
     ),
-    "application": _only_noted("application", "gpu-a01", 7, "Xid 31"),
-    "unknown": _only_noted("unknown", "gpu-a01", 5, "Xid 199"),
-    "flapping": Scene("gpu-a02", f"GPU 5 of gpu-a02: {BREAKAGES['flapping'].what}", _flapping),
-    "burst": Scene("gpu-a01", f"GPU 6 of gpu-a01: {BREAKAGES['burst'].what}", _burst),
-    "plugin": _broken("plugin", "gpu-a01", 4, did=("restart-plugin", "release"), never=GRAVE, codes=("xid-92",)),
-    "stress": _broken("stress", "gpu-a04", 1, did=RESET, never=("reboot",), codes=("xid-119",)),
-    "offender": Scene("gpu-a02", "GPU 1 of gpu-a02 falls off the bus three times, and is replaced", _offender),
+    "application": _only_noted("application", "gpu-a01", 7, "Xid 31", "Xid 31, a program's mistake: noted only"),
+    "unknown": _only_noted("unknown", "gpu-a01", 5, "Xid 199", "Xid 199, which nobody knows: noted only"),
+    "flapping": Scene(
+        "gpu-a02",
+        "an alert that comes and goes: one operation, one reset",
+        f"GPU 5 of gpu-a02: {BREAKAGES['flapping'].what}",
+        _flapping,
+    ),
+    "burst": Scene(
+        "gpu-a01",
+        "five alerts of one node: one operation, one cause",
+        f"GPU 6 of gpu-a01: {BREAKAGES['burst'].what}",
+        _burst,
+    ),
+    "plugin": _broken(
+        "plugin",
+        "gpu-a01",
+        4,
+        "Xid 92: restarts the device plugin, drains nothing",
+        did=("restart-plugin", "release"),
+        never=GRAVE,
+        codes=("xid-92",),
+    ),
+    "stress": _broken(
+        "stress",
+        "gpu-a04",
+        1,
+        "a diagnosis that raises alerts itself: no new operation",
+        did=RESET,
+        never=("reboot",),
+        codes=("xid-119",),
+    ),
+    "replace": _broken(
+        "replace",
+        "gpu-a01",
+        2,
+        "Xid 54: another machine takes the node's name",
+        result="replaced",
+        did=("drain", "replace", *VALIDATED),
+        never=("reset", "reboot", "open-ticket"),
+        codes=("xid-54",),
+        boots=1,
+    ),
+    "offender": Scene(
+        "gpu-a02",
+        "one card falls ill three times: to the vendor at once",
+        "GPU 1 of gpu-a02 falls off the bus three times, and is replaced",
+        _offender,
+    ),
     "killed": Scene(
-        "gpu-a04", "The worker is killed at three steps of a repair", _interrupted("kill-worker", "gpu-a04", 3)
+        "gpu-a04",
+        "the worker is killed three times during a repair",
+        "The worker is killed at three steps of a repair",
+        _interrupted("kill-worker", "gpu-a04", 3),
     ),
     "store": Scene(
-        "gpu-a02", "Valkey is restarted at three steps of a repair", _interrupted("restart-valkey", "gpu-a02", 0)
+        "gpu-a02",
+        "Valkey is killed three times during a repair",
+        "Valkey is restarted at three steps of a repair",
+        _interrupted("restart-valkey", "gpu-a02", 0),
     ),
 }
 """Name to scene, as `sickbay demo --scene` takes it."""

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
 
 Object = dict[str, Any]
 TIMEOUT_S = 10
 SICKBAY = "system:serviceaccount:sickbay:sickbay"
 OVER = ("finished", "needs-human")
+
+
+def _patient() -> requests.Session:
+    """Asks again where nobody answers or the answer is 503: whoever plays may restart Valkey at any moment."""
+    again = Retry(total=8, backoff_factor=0.1, backoff_max=2, status_forcelist=[503], allowed_methods=["GET"])
+    session = requests.Session()
+    session.mount("http://", HTTPAdapter(max_retries=again))
+    return session
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,7 @@ class Stage:
     sickbay: str
     tokens: str = ""
     """The directory in which Sickbay's tokens lie."""
+    http: requests.Session = field(default_factory=_patient, repr=False, compare=False)
 
     @property
     def control(self) -> str:
@@ -109,7 +120,7 @@ class Stage:
 
     def _get(self, url: str, **query: str) -> Any:
         headers = {"Authorization": "Bearer simulator-client"} if url.startswith(self.cluster) else {}
-        answer = requests.get(url, params=query, headers=headers, timeout=TIMEOUT_S)
+        answer = self.http.get(url, params=query, headers=headers, timeout=TIMEOUT_S)
         answer.raise_for_status()
         return answer.json()
 

@@ -26,6 +26,7 @@ class Nodes(Party):
         self._kubelet = kubelet
         self._machines = kubelet.machines
         self._clock = clock
+        self._away: set[str] = set()  # names whose machine is gone, and the next one has not come yet
         self.actor = Actor("kubelet-nodes", self._look)
         kubelet.power_off = self.reboot
         kubelet.node_changed = self.look_at
@@ -47,6 +48,10 @@ class Nodes(Party):
         """Its BMC cuts the power, and gives it again: no signal, no word to anybody, whatever state it was in."""
         self.actor.add(("cut", name))
 
+    def replace(self, name: str) -> None:
+        """The machine is taken away and its node deleted; after a while another one registers under the name."""
+        self.actor.add(("away", name))
+
     def register(self, names: tuple[str, ...] = ()) -> None:
         """Creates the nodes (all, or those named) that are not there yet, as a kubelet does when it starts."""
         port = self._kubelet.logs.port
@@ -64,7 +69,13 @@ class Nodes(Party):
     def _look(self, key: tuple[str, str]) -> None:
         what, name = key
         machine = self._machines[name]
-        if what == "down" and machine.up:
+        if what == "there":
+            self._arrive(name, machine)
+        elif name in self._away:
+            return
+        elif what == "away":
+            self._take_away(name, machine)
+        elif what == "down" and machine.up:
             self._go_down(name, machine)
         elif what == "up" and machine.powered and not machine.up:
             self._come_up(name, machine, "reboot")
@@ -92,6 +103,20 @@ class Nodes(Party):
         self._kubelet.lose_power(name)
         self.actor.add(("silent", name), self._clock.real(self._clock.durations.lease_grace))
         self.actor.add(("on", name), self._clock.real(self._clock.durations.power_cycle))
+
+    def _take_away(self, name: str, machine: Machine) -> None:
+        self._away.add(name)
+        machine.shut_down(power=False)
+        self._kubelet.lose_power(name)
+        with suppress(ApiRefused):  # Somebody has deleted it already.
+            self._api.delete("nodes", "", name)
+        self.actor.add(("there", name), self._clock.real(self._clock.durations.another_machine))
+
+    def _arrive(self, name: str, machine: Machine) -> None:
+        machine.replace()
+        self._away.discard(name)
+        self.register((name,))
+        self._kubelet.look_at_node(name)
 
     def _fall_silent(self, name: str) -> None:
         """What the node controller does when no lease is renewed; leases are not simulated, so it is done here."""

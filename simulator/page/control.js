@@ -101,6 +101,8 @@ function node(one) {
     of("div.small",
       button(`cordon-${one.name}`, one.unschedulable ? "uncordon as alice" : "cordon as alice", () =>
         post("cordon", { node: one.name, unschedulable: !one.unschedulable }, () => `alice has ${one.unschedulable ? "un" : ""}cordoned ${one.name}.`)),
+      button(`replace-${one.name}`, "replace the machine", () =>
+        post("replace", { node: one.name }, () => `${one.name} is taken away, and another machine comes under its name. An operation that did not ask for it ends: that node is gone.`)),
       button(`heal-${one.name}`, "make well", () =>
         post("heal", { node: one.name }, () => `Nothing is wrong with the hardware of ${one.name} any more. Sickbay cannot know.`))));
 }

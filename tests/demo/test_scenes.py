@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 LANES = (
     ("lost", "fallen", "fails-diagnosis", "contained", "stress"),
     ("memory", "gsp", "flapping", "slow-link", "offender"),
-    ("application", "unknown", "plugin", "burst"),
+    ("application", "unknown", "plugin", "burst", "replace"),
     ("repair",),
 )
 ALONE = ("killed", "store")
@@ -65,8 +65,9 @@ def test_the_command_plays_one_scene_prints_both_pages_and_ends_with_0(name: str
     played_once = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert played_once.returncode == 0, played_once.stdout + played_once.stderr
     assert played_once.stderr == ""
-    assert "Sickbay's page: http://127.0.0.1:" in played_once.stdout
-    assert "/simulator/" in played_once.stdout
+    assert "Sickbay's page:  http://127.0.0.1:" in played_once.stdout
+    assert "/simulator/\n" in played_once.stdout
+    assert "Diagnosis" in played_once.stdout or name == "application"
 
 
 def test_a_scene_that_does_not_end_is_not_taken_for_one_that_does() -> None:
@@ -83,7 +84,7 @@ def test_a_scene_sees_what_is_wrong_at_its_end() -> None:
         next(story)
         stage.strike("break", {"how": "fallen", "node": "gpu-a02", "gpu": 7})
         wrong = played(
-            stage, Scene("gpu-a02", "as it goes on", lambda _stage: story), lambda _operation: None, LONGEST_S
+            stage, Scene("gpu-a02", "", "as it goes on", lambda _stage: story), lambda _operation: None, LONGEST_S
         )
         assert wrong is not None
         assert wrong.startswith("gpu-a02: ")

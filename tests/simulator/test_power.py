@@ -13,7 +13,7 @@ from tests.simulator.conftest import Kubernetes, eventually
 
 def cycle(kubernetes: Kubernetes, node: str, *, key: str = "", signature: str | None = None) -> requests.Response:
     body = json.dumps({"reason": "test"}).encode()
-    secret = kubernetes.cluster.bmc.secret_file.read_text().strip().encode()
+    secret = kubernetes.cluster.power_calls.secret_file.read_text().strip().encode()
     made = "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest()
     headers = {"X-Sickbay-Signature": made if signature is None else signature}
     headers |= {"Idempotency-Key": key} if key else {}
