@@ -17,6 +17,8 @@ MAX_BYTES = 16 * 1024
 
 
 LONGEST_NAME = 64
+SHORTEST = 16
+"""Characters of the shortest token that is accepted: what is shorter can be guessed by trying."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,18 @@ def read_named_tokens(path: Path) -> tuple[Token, ...]:
     not show reliably; so there is no cache to be wrong.
 
     Raises:
-        ConfigurationError: the file cannot be read, is too large, holds no token or a line of more than two words. Its
-            content is never in the text.
+        ConfigurationError: the file cannot be read, is too large, holds no token, a line of more than two words or a
+            token shorter than SHORTEST. Its content is never in the text.
     """
     lines = [line.split() for line in _lines(path)]
     if any(len(words) > 2 for words in lines):
         remedy = "A line is a token, or a name and a token with a space between them."
         raise ConfigurationError("A line of the token file has more than two words.", file=str(path), remedy=remedy)
+    short = [number for number, words in enumerate(lines, 1) if len(words[-1]) < SHORTEST]
+    if short:
+        problem = f"Token {short[0]} of {len(lines)} is shorter than {SHORTEST} characters, so it could be guessed."
+        remedy = "Make one with `openssl rand -hex 32`."
+        raise ConfigurationError(problem, file=str(path), remedy=remedy)
     return tuple(Token(words[-1], b"".join(words[:-1]).decode("utf-8", "replace")[:LONGEST_NAME]) for words in lines)
 
 

@@ -25,6 +25,7 @@ from app.store.operations import Operations
 from app.store.outbox import Outbox
 from app.store.pause import Pauses
 from app.store.pending import Pending
+from app.store.signing import SigningKey
 from app.store.standing import Standings
 from app.store.timeline import Timeline
 from app.store.values import (
@@ -94,6 +95,7 @@ class Store:
         self.attempts = AttemptsMade(link)
         self.breaker = BreakerState(link)
         self.standing = Standings(link)
+        self.signing_key = SigningKey(link)
         self.outbox = Outbox(link)
 
     def ping(self) -> None:

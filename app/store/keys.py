@@ -37,6 +37,7 @@ KEYS: Final = {
     "fleet": "sickbay:breaker:fleet",
     "inventory": "sickbay:inventory",
     "pause": "sickbay:pause",
+    "signing_key": "sickbay:signing-key",
     "watchdog": "sickbay:watchdog",
     "heartbeats": "sickbay:heartbeats:",
     "baseline": "sickbay:baseline:",

@@ -31,11 +31,12 @@ def sign_in() -> tuple[str, int] | Redirect:
     tokens = parts().api_tokens
     if tokens is None:
         raise Problem(404, "Nobody signs in here: no API token is configured (SICKBAY_API_TOKEN_FILE).")
+    accepted = read_named_tokens(tokens)
     if request.method == "GET":
         return _form("", 200)
     request.max_content_length = BODY_LIMIT
     require_own_form(STRANGER)
-    token = holder(request.form.get("token", "").strip().encode(), read_named_tokens(tokens))
+    token = holder(request.form.get("token", "").strip().encode(), accepted)
     if token is None:
         log.warning("sign-in refused", remote=request.remote_addr)
         return _form("This token is not one of those accepted here.", 401)

@@ -12,7 +12,7 @@ from typing import Final
 from flask import g, request
 
 from app.domain.timeline import SICKBAY
-from app.errors import ConfigurationError
+from app.errors import ConfigurationError, StoreUnavailable
 from app.secret_files import LONGEST_NAME, Token
 from app.web import sessions
 from app.web.parts import parts
@@ -42,11 +42,16 @@ class Person:
 
 
 def looking() -> Person | None:
-    """Who looks at a page. A token file that cannot be read makes everybody a stranger."""
+    """Who looks at a page. A token file or a store that cannot be read makes everybody a stranger."""
     if "person" not in g:
         g.person = of_proxy() or _of_session()
     found: Person | None = g.person
     return found
+
+
+def known_without_store() -> None:
+    """Let the page that says that the store is away not ask it again, which takes seconds."""
+    g.person = of_proxy()
 
 
 def of_proxy() -> Person | None:
@@ -78,7 +83,7 @@ def one_line(told: str) -> str:
 def _of_session() -> Person | None:
     try:
         session = sessions.read()
-    except ConfigurationError:
+    except (ConfigurationError, StoreUnavailable):
         return None
     return None if session is None else Person(of_token(*session).name, By.SESSION)
 

@@ -12,6 +12,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from app.errors import ConfigurationError, StoreUnavailable
 from app.store import NewerDocumentError, UnreadableDocumentError
+from app.web.identity import known_without_store
 
 log = structlog.get_logger(__name__)
 
@@ -103,6 +104,7 @@ def too_large(limit: int) -> Problem:
 
 def _not_stored(error: StoreUnavailable) -> Response:
     log.warning("store unavailable", path=request.path, reason=str(error))
+    known_without_store()
     return _answer(Problem(503, str(error)))
 
 

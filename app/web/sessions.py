@@ -1,23 +1,22 @@
 """What a browser carries: the signed cookie of somebody who presented an API token, and the signed proof in each form.
 
-Both are signed with the tokens themselves, so nothing is kept here, every replica reads them alike, and a token that is
-taken out of its file ends the sessions it began. Whoever holds a token can sign with it what they like: so a cookie
-stands for one token, and is believed no further than its holder is. Who that is, `app.web.identity` says. For a site
-with a proxy and no API token, forms are signed with the webhook's.
+Both are signed with a random key of the store (`app.store.signing`), so that every replica reads them alike, and nobody
+who holds a token can sign anything. A cookie stands for one token, and is believed no further than its holder is: who
+that is, `app.web.identity` says, and a token that is taken out of its file ends the sessions it began.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import hmac
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from flask import request
+from flask import g, request
 from itsdangerous import BadData, URLSafeSerializer
 from werkzeug.wrappers import Response
 
-from app.secret_files import Token, read_named_tokens, read_tokens
+from app.secret_files import Token, read_named_tokens
 from app.web.parts import parts
 
 COOKIE: Final = "sickbay_session"
@@ -32,7 +31,7 @@ def begin(response: Response, token: Token, claimed: str) -> None:
     until = parts().now() + LASTS
     response.set_cookie(
         COOKIE,
-        _signer([token.secret], "session").dumps([_mark(token), claimed, int(until.timestamp())]),
+        _signer("session").dumps([_mark(token), claimed, int(until.timestamp())]),
         max_age=LASTS,
         httponly=True,
         samesite="Strict",
@@ -48,49 +47,54 @@ def end(response: Response) -> None:
 def read() -> tuple[Token, str] | None:
     """The token behind the cookie as its file has it now, and the claimed name.
 
-    None without a cookie, after its time or with more time than a session has, or once its token is gone. Raises
-    ConfigurationError.
+    None without a cookie, after its time or with more time than a session has, or once its token is gone.
+
+    Raises:
+        ConfigurationError: the token file cannot be read.
+        StoreUnavailable: nobody can be known without the key.
     """
     tokens, carried = parts().api_tokens, request.cookies.get(COOKIE, "")
     if tokens is None or not carried:
         return None
-    now = parts().now()
-    for token in read_named_tokens(tokens):
-        match _loaded(_signer([token.secret], "session"), carried):
-            case [mark, str(claimed), int(until)] if mark == _mark(token):
-                current = now.timestamp() < until <= (now + LASTS + SKEW).timestamp()
-                return (token, claimed) if current else None
+    match _loaded(_signer("session"), carried):
+        case [str(mark), str(claimed), int(until)]:
+            now = parts().now()
+            if now.timestamp() < until <= (now + LASTS + SKEW).timestamp():
+                behind = (token for token in read_named_tokens(tokens) if hmac.compare_digest(_mark(token), mark))
+                return next(((token, claimed) for token in behind), None)
     return None
 
 
 def form_proof(name: str) -> str:
     """What a form must carry to be believed as this person's. The same all day, so that pages keep their ETag."""
-    return str(_signer(_form_keys(), "form").dumps([name, _day()]))
+    return str(_signer("form").dumps([name, _day()]))
 
 
 def proves(given: str, name: str) -> bool:
     """Whether a form with this proof came from a page that was shown to this person today or yesterday."""
-    match _loaded(_signer(_form_keys(), "form"), given):
+    match _loaded(_signer("form"), given):
         case [str(shown_to), int(day)]:
             return shown_to == name and _day() - day in {0, 1}
     return False
 
 
 def _mark(token: Token) -> str:
-    return hashlib.sha256(b"sickbay session " + token.secret).hexdigest()[:16]
+    """Which token it is, for who has the key alone: a cookie gives nobody a token to guess at."""
+    return hmac.new(_key(), b"token " + token.secret, hashlib.sha256).hexdigest()
 
 
-def _form_keys() -> Sequence[bytes]:
-    return read_tokens(parts().api_tokens or parts().webhook_tokens)
+def _key() -> bytes:
+    if "signing_key" not in g:
+        g.signing_key = parts().store.signing_key.read()
+    return cast("bytes", g.signing_key)
 
 
 def _day() -> int:
     return parts().now().toordinal()
 
 
-def _signer(keys: Sequence[bytes], purpose: str) -> URLSafeSerializer:
-    # Signs with the last key and believes each.
-    return URLSafeSerializer(list(keys), salt=f"sickbay {purpose}", signer_kwargs=_SIGNED)
+def _signer(purpose: str) -> URLSafeSerializer:
+    return URLSafeSerializer(_key(), salt=f"sickbay {purpose}", signer_kwargs=_SIGNED)
 
 
 def _loaded(signer: URLSafeSerializer, text: str) -> object:

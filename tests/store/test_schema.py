@@ -34,6 +34,7 @@ def live(store: Store) -> None:
     committed(store, operation("op-2"), places={"cordons": 9}, ticket=intent, ill=ill)
     store.pending.put(alert(), "y", record(), now=NOW)
     store.pause.set("ana", "power work", NOW)
+    store.signing_key.read()
     store.watchdog.heard(NOW)
     store.heartbeats.beat("worker", "worker-a", NOW)
     store.baselines.record("H100", "gpu-001", 480.0, NOW)

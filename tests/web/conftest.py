@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "tests" / "samples"
 NOON = datetime(2026, 9, 20, 12, 0, tzinfo=UTC)
 TOKEN = "webhook-token-one"
-API_TOKEN = "api-token-one"
+API_TOKEN = "api-token-number-one"
 GPU_LABELS = {"nvidia.com/gpu.present": "true"}
 
 CATALOGUE = load_xids(ROOT / "config" / "xids.yaml")

@@ -105,7 +105,7 @@ def test_the_other_orders_reach_the_api_too(served: Web, order: str) -> None:
 
 
 def test_a_wrong_token_is_told(served: Web) -> None:
-    served.api_tokens.write_text("another\n")
+    served.api_tokens.write_text("another-long-token\n")
     # What the command presents is read from the same file, so the server gets one of its own.
     served.client.application.extensions["sickbay"] = replace(served.parts, api_tokens=served.tokens)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from itsdangerous import BadData, URLSafeSerializer
 
-from app.secret_files import Token
 from app.web import sessions
 from tests.web.browsing import hidden, send, sign_in, text
-from tests.web.conftest import API_TOKEN, Web
+from tests.web.conftest import API_TOKEN, TOKEN, Web
 
 HEADER = "X-Forwarded-User"
 
@@ -51,7 +52,7 @@ BEARER = f"Bearer {API_TOKEN}"
 def test_a_token_is_recorded_by_its_name_or_by_what_its_sender_says_marked_as_such(
     web: Web, line: str, claimed: str, actor: str
 ) -> None:
-    web.api_tokens.write_text(f"other other-token\n{line}\n")
+    web.api_tokens.write_text(f"other some-other-long-token\n{line}\n")
 
     assert _actor(web, Authorization=BEARER, X_Sickbay_Actor=claimed) == actor
 
@@ -155,13 +156,13 @@ def test_a_session_ends_by_itself_by_signing_out_and_with_its_token(web: Web) ->
             proof = hidden(page.text, before="</body>")["proof"]
             assert web.client.post("/sign-out", data={"proof": proof}).status_code == 303
         else:
-            web.api_tokens.write_text("another-token\n")
+            web.api_tokens.write_text("another-long-token\n")
         assert "Read-only" in web.client.get("/").text, end
 
 
 def test_a_session_outlives_the_rotation_in_which_its_token_is_still_there(web: Web) -> None:
     sign_in(web.client)
-    web.api_tokens.write_text(f"{API_TOKEN}\nthe-new-token\n")
+    web.api_tokens.write_text(f"{API_TOKEN}\nthe-new-long-token\n")
 
     assert "Signed in as" in web.client.get("/").text
 
@@ -177,26 +178,28 @@ def test_a_forged_or_altered_cookie_is_nobody(web: Web) -> None:
 
 
 def test_who_holds_a_token_is_read_from_the_file_and_not_from_the_cookie(web: Web) -> None:
-    # Whoever holds a token can sign with it what they like; here a file in which it is bob's does that for ana.
     web.api_tokens.write_text(f"bob {API_TOKEN}\n")
     sign_in(web.client, name="eve")
     for lines, name in (
-        (f"ana {API_TOKEN}\nbob bobs-token\n", "ana"),
-        (f"bob bobs-token\n{API_TOKEN}\n", "eve (api token)"),
+        (f"ana {API_TOKEN}\nbob bobs-own-long-token\n", "ana"),
+        (f"bob bobs-own-long-token\n{API_TOKEN}\n", "eve (api token)"),
     ):
         web.api_tokens.write_text(lines)
         assert f"Signed in as {name} ." in text(web.client.get("/").text)
 
 
-@pytest.mark.parametrize("payload", [["bob"], ["of bobs-token", ""], ["of bobs-token", "bob"], ["", "bob"]])
+@pytest.mark.parametrize(
+    "payload", [["bob"], ["of bobs-own-long-token", ""], ["of bobs-own-long-token", "bob"], ["", "bob"]]
+)
 def test_ana_cannot_sign_a_session_of_bob(web: Web, payload: list[str]) -> None:
-    web.api_tokens.write_text(f"ana {API_TOKEN}\nbob bobs-token\n")
-    marked = [sessions._mark(Token(b"bobs-token")) if word.startswith("of ") else word for word in payload]
+    web.api_tokens.write_text(f"ana {API_TOKEN}\nbob bobs-own-long-token\n")
+    marked = ["0" * 64 if word.startswith("of ") else word for word in payload]
     until = int((web.clock.now + timedelta(hours=1)).timestamp())
 
-    forged = sessions._signer([API_TOKEN.encode()], "session").dumps([*marked, until])
+    forged = URLSafeSerializer([API_TOKEN.encode()], salt="sickbay session", signer_kwargs=sessions._SIGNED)
 
-    web.client.set_cookie("sickbay_session", str(forged))
+    web.client.set_cookie("sickbay_session", str(forged.dumps([*marked, until])))
+
     assert "Read-only" in web.client.get("/").text
 
 
@@ -268,3 +271,26 @@ def test_the_proof_of_one_person_is_none_for_another(proxied: Web) -> None:
     assert answer.status_code == 403
     assert proxied.store.pause.get() is None
     assert send(proxied.client, "/pause", {HEADER: "ana"}, reason="x").status_code == 303
+
+
+def test_what_browsers_carry_is_signed_with_a_random_key_of_the_store(web: Web) -> None:
+    sign_in(web.client)
+    cookie = web.client.get_cookie("sickbay_session")
+    assert cookie is not None
+    # Neither token of this site verifies it: who finds a cookie has nothing to try tokens against.
+    for token in (API_TOKEN, TOKEN):
+        with pytest.raises(BadData):
+            URLSafeSerializer(token, salt="sickbay session", signer_kwargs=sessions._SIGNED).loads(cookie.value)
+    assert web.store.signing_key.read() == web.store.signing_key.read()
+    assert len(web.store.signing_key.read()) == 64
+
+    web.store.signing_key._link.ask("DEL", "sickbay:signing-key")
+
+    assert "Read-only" in web.client.get("/").text
+
+
+def test_of_two_replicas_that_make_the_key_at_the_same_moment_both_have_the_first(web: Web) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        keys = list(pool.map(lambda _: web.store.signing_key.read(), range(40)))
+
+    assert len(set(keys)) == 1

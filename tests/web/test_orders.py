@@ -87,7 +87,7 @@ def test_an_order_needs_a_reason(web: Web, opened: str, reason: object) -> None:
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'"x"', b"null"])
 def test_an_order_needs_a_json_object(web: Web, opened: str, raw: bytes) -> None:
-    path, headers = f"/api/v1/operations/{opened}/cancel", {"Authorization": "Bearer api-token-one"}
+    path, headers = f"/api/v1/operations/{opened}/cancel", {"Authorization": "Bearer api-token-number-one"}
 
     answer = web.client.post(path, data=raw, headers=headers, content_type="application/json")
 
