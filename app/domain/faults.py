@@ -50,7 +50,8 @@ class Fault:
     """What is wrong, where, since when, and who says so.
 
     `code` is like `xid-79`; `gpu` is None when no card is to blame; `source` names the witness (`alert GpuXid`);
-    `evidence` is one sentence in the field's words.
+    `evidence` is one sentence in the field's words; `rung` is the first that policy answers it with, empty when
+    software cannot repair it.
     """
 
     code: str
@@ -59,6 +60,7 @@ class Fault:
     at: datetime
     source: str
     evidence: str
+    rung: str = ""
 
     @property
     def alert(self) -> str:

@@ -7,14 +7,28 @@ before (`app.domain.triage`); `app.intake` stores what comes out.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from app.domain import root_causes
 from app.domain.faults import Fault
-from app.domain.operations import PICKED_UP_WITHIN, Changed, NodeRef, Operation, ask
+from app.domain.operations import (
+    PICKED_UP_WITHIN,
+    Changed,
+    NodeRef,
+    Operation,
+    State,
+    ask,
+    next_of_ladder,
+    take_next_rung,
+)
 from app.domain.plans import PLANS, repair
 from app.domain.plans.planned import PlannedStep, StepState
 from app.domain.policies import Ladder, When
+from app.domain.root_causes import place_in_burst
 from app.domain.timeline import Entry, sentence
+
+SKEW = timedelta(seconds=30)
+"""How far the clocks of the monitoring and of the workers may differ; machines that keep time are far below it."""
 
 MAX_FAULTS = 64
 """Faults kept on one operation; a storm on one node adds nothing by its length."""
@@ -22,6 +36,7 @@ MAX_FAULTS = 64
 
 def open_repair(fault: Fault, *, id: str, node: NodeRef, pool: str, ladder: Ladder, now: datetime) -> Changed:  # noqa: A002 - the field's name
     """A new repair for this fault, its whole plan drawn."""
+    fault = replace(fault, at=min(fault.at, now))
     rungs = repair.by_gravity(rung.rung for rung in ladder)
     operation = Operation(
         id=id,
@@ -42,13 +57,15 @@ def join(operation: Operation, fault: Fault, *, ladder: Ladder, now: datetime) -
     """The operation with this fault in it, or None when nothing new follows from it.
 
     The gravest rung counts: while none was begun, or only one whose proof is too light for it, the plan is drawn anew
-    from it. A known fault that comes again after the repair is told and keeps the node from being released. One that
+    from it. An operation that stands at the end of its ladder goes on if the fault brings a graver rung than were
+    tried. A known fault that comes again after the repair is told and keeps the node from being released. One that
     software cannot repair (no rungs) takes the release out of the plan: what was begun is finished, then a person
-    decides.
+    decides. Among several, one is named as their root cause (`app.domain.root_causes`).
     """
     for place, known in enumerate(operation.faults):
         if known.is_same_as(fault):
-            return _again(operation, place, known.known_better_by(fault), fault.at, now=now)
+            return _again(operation, place, fault, now=now)
+    fault = replace(fault, at=_began(operation, fault.at, now))
     faults = _kept(operation.faults, fault)
     if faults is None:
         return None
@@ -58,11 +75,15 @@ def join(operation: Operation, fault: Fault, *, ladder: Ladder, now: datetime) -
     elif operation.ladder:
         plan = tuple(step for step in _unwaiting(joined.plan) if not _is_open_release(step))
         joined = replace(joined, ladder=(), plan=plan)
-    told = Entry(now, "alert", f"{fault.alert} firing: {fault.evidence}; it joins this operation.")
+    told = Entry(now, "alert", f"{fault.alert} firing: {fault.evidence}; {place_in_burst(faults, fault)}.")
     if joined.current is None and operation.current is not None:
         reason = f"{fault.evidence}: software cannot repair it, so the node stays cordoned until a person decides."
         asked, entries = ask(joined, reason, asks="", now=now)
         return asked, (told, *entries)
+    if operation.current is None and next_of_ladder(joined) is not None:
+        return take_next_rung(joined, told, now)
+    if operation.state in {State.RUNNING, State.WAITING}:  # a hold, and what a person is asked, keep saying why
+        joined = replace(joined, reason=root_causes.told(faults) or joined.reason)
     return joined, (told,)
 
 
@@ -82,7 +103,7 @@ def _wait_of(ladder: Ladder) -> PlannedStep | None:
 def _regraded(operation: Operation, ladder: Ladder) -> Operation:
     """The operation with both ladders as one. Before its first rung it starts at the graver of the two first rungs."""
     theirs = repair.by_gravity(rung.rung for rung in ladder)
-    begun = any(step.rung and step.attempt for step in operation.plan)
+    begun = operation.current is None or any(step.rung and step.attempt for step in operation.plan)
     order = list(repair.RUNGS)
     first = max(order.index(operation.ladder[0]), order.index(theirs[0]))
     rungs = tuple(rung for rung in repair.by_gravity(operation.ladder + theirs) if begun or order.index(rung) >= first)
@@ -126,9 +147,28 @@ def _unwaiting(plan: tuple[PlannedStep, ...]) -> tuple[PlannedStep, ...]:
     )
 
 
-def _again(operation: Operation, place: int, better: Fault, at: datetime, *, now: datetime) -> Changed | None:
-    """A known fault told anew: its card may be known better, and it may have come back after the repair."""
+def _began(operation: Operation, at: datetime, now: datetime) -> datetime:
+    """When a fault that is told `now` counts as begun.
+
+    `at` is read off a clock of the monitoring, the end of a repair off a worker's, and they differ. What is told after
+    the repair, and began so shortly before its end that the clocks may only say so, counts as begun after it: then the
+    proof does not cover it and the node stays, where the opposite mistake would give an ill node back. What was told
+    before the repair's end needs no clock: it was there first. No fault begins after it was told.
+    """
+    repaired_at = operation.repaired_at
+    if repaired_at is None or at <= repaired_at - SKEW:
+        return min(at, now)
+    return max(min(at, now) if at > repaired_at else now, repaired_at + timedelta(microseconds=1))
+
+
+def _again(operation: Operation, place: int, fault: Fault, *, now: datetime) -> Changed | None:
+    """A known fault told anew: its card may be known better, and it may have come back after the repair.
+
+    Replicas of the monitoring begin one occurrence seconds apart, so only a later one is asked when it began.
+    """
     known, repaired_at = operation.faults[place], operation.repaired_at
+    better = known.known_better_by(fault)
+    at = _began(operation, fault.at, now) if fault.at > known.at + SKEW else fault.at
     came_back = repaired_at is not None and known.at <= repaired_at < at
     if came_back:
         better = replace(better, at=at)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from app.domain import root_causes
 from app.domain.deadlines import start_clock, stop_clock
 from app.domain.facts import TicketRef
 from app.domain.faults import Fault
@@ -90,6 +91,12 @@ class Operation:
         return self.state is State.FINISHED
 
     @property
+    def whole_reason(self) -> str:
+        """Its reason, and which of several faults is the root cause, unless the reason says so itself."""
+        burst = root_causes.told(self.faults)
+        return self.reason if burst is None or burst in self.reason else f"{self.reason} {burst}"
+
+    @property
     def current(self) -> PlannedStep | None:
         """The first step that is not over."""
         return next((step for step in self.plan if not step.over), None)
@@ -166,7 +173,7 @@ def apply(operation: Operation, outcome: Outcome, *, now: datetime) -> Changed:
                 return over, (Entry(now, SICKBAY, reason),)
             return _go_on(gone_on, Entry(now, SICKBAY, reason), now)
     step = replace(step, state=StepState.FAILED, finished_at=now, reason=outcome.reason)
-    return _next_rung(_with(operation, step), Entry(now, SICKBAY, outcome.reason), now)
+    return take_next_rung(_with(operation, step), Entry(now, SICKBAY, outcome.reason), now)
 
 
 def note(operation: Operation, memo: Mapping[str, str]) -> Operation:
@@ -227,7 +234,23 @@ def pass_over(operation: Operation, reason: str, *, now: datetime) -> Changed:
         replace(step, state=StepState.SKIPPED, reason=reason) if step.rung == rung and not step.over else step
         for step in operation.plan
     )
-    return _next_rung(replace(operation, plan=plan), Entry(now, SICKBAY, reason), now)
+    return take_next_rung(replace(operation, plan=plan), Entry(now, SICKBAY, reason), now)
+
+
+def next_of_ladder(operation: Operation) -> str | None:
+    """The rung that follows once this one has failed; None at the ladder's end, and while the node is given back."""
+    return None if operation.giving_back else repair.rung_after(operation.ladder, operation.plan)
+
+
+def take_next_rung(operation: Operation, entry: Entry, now: datetime) -> Changed:
+    """The operation with the rung under way cut short and the next one begun; before a person when none is left."""
+    rung = next_of_ladder(operation)
+    if rung is None:
+        return _stuck(operation, entry, now)
+    before = repair.cut_short(operation.plan)
+    going = replace(operation, plan=before + repair.rung_steps(rung, before), state=State.RUNNING, asks="")
+    going = replace(going, reason=entry.text, next_check_at=now + PICKED_UP_WITHIN)
+    return going, (entry, Entry(now, SICKBAY, f"The next rung is {rung}."))
 
 
 def learn(operation: Operation, learned: Learned) -> Operation:
@@ -259,17 +282,7 @@ def _go_on(operation: Operation, entry: Entry, now: datetime) -> Changed:
     if operation.current is not None:
         going = replace(operation, state=State.RUNNING, reason=entry.text, asks="")
         return replace(going, next_check_at=now + PICKED_UP_WITHIN), (entry,)
-    return _stuck(operation, entry, now)
-
-
-def _next_rung(operation: Operation, entry: Entry, now: datetime) -> Changed:
-    rung = None if operation.giving_back else repair.rung_after(operation.ladder, operation.plan)
-    if rung is None:
-        return _stuck(operation, entry, now)
-    before = repair.cut_short(operation.plan)
-    going = replace(operation, plan=before + repair.rung_steps(rung, before), state=State.RUNNING, asks="")
-    going = replace(going, reason=entry.text, next_check_at=now + PICKED_UP_WITHIN)
-    return going, (entry, Entry(now, SICKBAY, f"The next rung is {rung}."))
+    return take_next_rung(operation, entry, now)
 
 
 def _stuck(operation: Operation, entry: Entry, now: datetime) -> Changed:

@@ -58,8 +58,15 @@ class Triage:
         """The fault on that node. Only for a triage that names a code."""
         if self.code is None:
             raise ValueError("this alert names no fault")
-        source = f"alert {alert.name}"
-        return Fault(code=self.code, node=node, gpu=self.gpu, at=alert.starts_at, source=source, evidence=self.evidence)
+        return Fault(
+            code=self.code,
+            node=node,
+            gpu=self.gpu,
+            at=alert.starts_at,
+            source=f"alert {alert.name}",
+            evidence=self.evidence,
+            rung=min(self.ladder, key=lambda rung: rung.gravity).rung if self.ladder else "",
+        )
 
 
 def triage(alert: Alert, policy: Policy, catalogue: Catalogue, pool: Pool | None = None) -> Triage:

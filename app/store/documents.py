@@ -43,6 +43,11 @@ class UnreadableDocumentError(SickbayError):
     """A document of a version this code knows does not have its form: somebody else wrote under our key."""
 
 
+def _with_rungs(operation: Plain) -> Plain:
+    """Version 2 keeps with each fault the first rung that policy answered it with."""
+    return {**operation, "faults": [{**fault, "rung": ""} for fault in operation["faults"]]}
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """One kind of document. `upcasters[n]` makes version n + 2 of version n + 1."""
@@ -57,7 +62,7 @@ class Form:
 
 
 FORMS: dict[type[Any], Form] = {
-    Operation: Form("operation"),
+    Operation: Form("operation", (_with_rungs,)),
     Entry: Form("timeline entry"),
     HistoryRow: Form("history row", (lambda row: {**row, "own_act": ""},)),
     AlertRecord: Form("alert record"),

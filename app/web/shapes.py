@@ -37,7 +37,7 @@ def of_operation(
         "node": {"name": operation.node.name, "uid": operation.node.uid, "stage": stage(operation)},
         "state": operation.state,
         "result": operation.result,
-        "reason": operation.reason,
+        "reason": operation.whole_reason,
         "asks": operation.asks or None,
         "opened_at": when(operation.opened_at),
         "finished_at": when(operation.finished_at),

@@ -66,7 +66,8 @@ def test_a_new_fault_joins_and_is_told() -> None:
     assert changed is not None
     assert [fault.code for fault in operation.faults] == ["xid-79", "xid-74"]
     assert operation.next_check_at == at(2) + PICKED_UP_WITHIN
-    assert changed[1][0].text == "GpuXid firing: xid-74 on GPU 3; it joins this operation."
+    told = "it joins this operation as a tail of its root cause, xid-79 on GPU 3."
+    assert changed[1][0].text == f"GpuXid firing: xid-74 on GPU 3; {told}"
 
 
 def test_a_fault_told_again_changes_nothing() -> None:

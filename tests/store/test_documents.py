@@ -76,8 +76,8 @@ def test_a_form_that_changed_has_a_new_version(kind: type[Any]) -> None:
 
 
 def test_a_document_of_a_newer_version_is_refused_and_says_so() -> None:
-    newer = json.dumps({**json.loads(write(operation())), "v": 2, "lanes": ["left"]})
-    with pytest.raises(NewerDocumentError, match=r"kind operation has version 2; this Sickbay knows them up to 1\."):
+    newer = json.dumps({**json.loads(write(operation())), "v": 9, "lanes": ["left"]})
+    with pytest.raises(NewerDocumentError, match=r"kind operation has version 9; this Sickbay knows them up to 2\."):
         read(Operation, newer)
 
 
@@ -93,6 +93,14 @@ def test_an_older_document_is_lifted_version_by_version(monkeypatch: pytest.Monk
     middle = '{"v": 2, "at": "2026-03-01T09:41:07.123456Z", "text": "Cordoned."}'
     assert read(Entry, oldest) == read(Entry, middle) == Entry(NOW, "sickbay", "Cordoned.")
     assert json.loads(write(Entry(NOW, "sickbay", "Cordoned.")))["v"] == 3
+
+
+def test_a_fault_of_before_rungs_were_kept_has_none() -> None:
+    plain = json.loads(write(operation()))
+    faults = [{name: value for name, value in fault.items() if name != "rung"} for fault in plain["faults"]]
+    found = read(Operation, json.dumps({**plain, "v": 1, "faults": faults}))
+    assert [fault.rung for fault in found.faults] == [""]
+    assert found.id == plain["id"]
 
 
 @pytest.mark.parametrize(
