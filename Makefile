@@ -11,7 +11,18 @@ BENCH_ARGS ?=
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links
 # Not compiled beforehand: most modules of the larger packages are never imported, and it takes longer than the download.
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --require-virtualenv --no-compile
+PIP := $(BIN)/python -u -m pip --disable-pip-version-check install --require-virtualenv --no-compile
+# pip says three lines a package; here one line counts them, in its place where there is a terminal. What goes wrong pip
+# says on standard error. A pipe in sh ends as its last part does, hence the word that tells of a failure.
+INSTALL = @all=$$(grep -c '^[a-z].*==' $<); n=0; say() { \
+		if [ -t 1 ]; then printf '\r\033[K  %s' "$$1"; elif [ -n "$$2" ]; then echo "  $$1"; fi; }; \
+	{ $(PIP) --progress-bar off --require-hashes -r $< || echo FAILED; } | { \
+		while read -r word rest; do case $$word in \
+			Collecting|Ignoring) n=$$((n + 1)); say "package $$n of $$all: $${rest%% *}" "$$([ $$((n % 20)) != 0 ] || echo 1)" ;; \
+			Installing) say "unpacking them ..." 1 ;; \
+			Successfully) say "done." 1 ;; \
+			FAILED) exit 1 ;; \
+		esac; done; [ ! -t 1 ] || echo; }
 
 .PHONY: help demo test check format bench lock clean
 
@@ -54,14 +65,14 @@ clean:
 # The stamps say what the environment holds: .runtime what the image needs, .dev all of that and the tools.
 $(VENV)/.runtime: requirements.lock pyproject.toml | $(BIN)/python
 	@echo "Installing what Sickbay runs on into $(VENV) ..."
-	$(PIP) --progress-bar on --require-hashes -r requirements.lock
-	$(PIP) --quiet --no-deps --no-build-isolation --editable .
+	$(INSTALL)
+	@$(PIP) --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 	@echo "Installing what Sickbay runs on, and the tools to test and check it, into $(VENV) ..."
-	$(PIP) --progress-bar on --require-hashes -r requirements-dev.lock
-	$(PIP) --quiet --no-deps --no-build-isolation --editable .
+	$(INSTALL)
+	@$(PIP) --quiet --no-deps --no-build-isolation --editable .
 	@touch $(VENV)/.runtime $@
 
 # The first of these that is new enough. Each is run, since a name on the PATH may be a shim for nothing.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import get_args, get_type_hints
 import pytest
 
 from simulator.breakages import BREAKAGES
-from simulator.hardware import Behaviours
+from simulator.hardware import Behaviours, machine
 from simulator.scenes import SCENES
 
-PAGE = (Path(__file__).parents[2] / "docs" / "demo.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "demo.md").read_text()
+README = (ROOT / "README.md").read_text()
 
 
 def test_every_way_to_break_a_gpu_has_its_row() -> None:
@@ -25,6 +28,12 @@ def test_every_scene_is_a_breakage_or_has_its_row() -> None:
     section = PAGE[PAGE.index("## Scenes") : PAGE.index("## What is behind")]
     rows = set(re.findall(r"^\| `([a-z-]+)` \|", section, re.MULTILINE))
     assert rows | set(BREAKAGES) == set(SCENES)
+
+
+def test_the_readmes_alert_is_about_a_card_of_the_demo() -> None:
+    called = README.partition("<!-- curl -->")[2].partition("<!-- /curl -->")[0]
+    labels = json.loads(called.partition("-d '")[2].rpartition("'")[0])["alerts"][0]["labels"]
+    assert labels["UUID"] == machine(labels["Hostname"]).gpus[int(labels["gpu"])].uuid
 
 
 @pytest.mark.parametrize("name", [one.name for one in fields(Behaviours)])
