@@ -17,6 +17,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from app import __version__
+from app.domain.budgets import CORDON_RATE, CORDONS, DISRUPTIONS, WITH_VENDOR
 from app.domain.operations import Operation, State
 from app.domain.plans import PLANS
 from app.domain.plans.planned import StepState
@@ -25,11 +26,16 @@ from app.domain.triage import Decision
 from app.errors import SickbayError
 from app.queue import WorkQueues
 from app.store import Store
-from app.store.places import OF_POOL
 from app.vitals import Vitals, read_vitals
 
 BODY_STATUSES: Final = (202, 400, 401, 413, 503)
 OPEN_STATES: Final = tuple(state for state in State if state is not State.FINISHED)
+_BUDGETS: Final = {
+    CORDONS: "cordons",
+    CORDON_RATE: "cordon-rate",
+    WITH_VENDOR: "with-vendor",
+    DISRUPTIONS: "disruptions",
+}
 _LATENCIES: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _DELAYS: Final = (1, 5, 15, 30, 60, 120, 300, 900, 3600)
 
@@ -130,10 +136,11 @@ def _of_budgets(vitals: Vitals) -> Iterator[Metric]:
     )
     limit = GaugeMetricFamily("sickbay_budget_limit_nodes", "The budget's limit.", labels=["budget", "pool"])
     for budget in vitals.budgets:
-        pool = budget.name.removeprefix(OF_POOL) if budget.name.startswith(OF_POOL) else ""
-        labels = [budget.name.partition(" ")[0], pool]
-        used.add_metric(labels, len(budget.users))
-        limit.add_metric(labels, budget.limit)
+        told = budget.limit
+        name = DISRUPTIONS if told.group else _BUDGETS[told.budget]
+        labels = [name, told.group.removeprefix("pool ")]
+        used.add_metric(labels, budget.used)
+        limit.add_metric(labels, told.most)
     yield used
     yield limit
 

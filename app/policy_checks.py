@@ -25,6 +25,7 @@ from app.domain.policies import (
     NodeJobs,
     Policy,
     Pool,
+    Rate,
     Rung,
     Tickets,
     Validation,
@@ -41,6 +42,9 @@ _NODE_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?
 _SECRET: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _DRIVER_ROOT: Final = re.compile(r"/|(/[A-Za-z0-9_-][A-Za-z0-9._-]*){1,16}", re.ASCII)
 _IMAGE: Final = re.compile(r"[\w][\w./:@-]{0,511}", re.ASCII)
+
+SHORTEST_CORDON: Final = timedelta(minutes=1)
+"""No repair gives its node back sooner: a pod has to start and end, and what was restarted has to be there again."""
 
 
 def _matching(pattern: re.Pattern[str], called: str, remedy: str) -> Check:
@@ -146,6 +150,7 @@ def _pools(pools: tuple[Pool, ...]) -> Iterator[Objection]:
 
 def _policy(policy: Policy) -> Iterator[Objection]:
     yield from _unremembered(policy)
+    yield from _within_the_clusters(policy)
     yield from backend_checks.backends(policy)
     for place, pool in enumerate(policy.pools):
         if pool.mode.rank >= Mode.APPROVE.rank and not policy.node_jobs.benchmark_image:
@@ -159,6 +164,32 @@ def _breaker(breaker: Breaker) -> Iterator[Objection]:
         # The one of the two that must have been written, so that the refusal has a line.
         where = ".least" if breaker.least > Breaker().least else ".most"
         yield Objection(where, problem, "Make `most` at least as large as `least`.")
+
+
+def _budgets(budgets: Budgets) -> Iterator[Objection]:
+    """What is left out is not refused, so that each refusal has a line."""
+    for key in ("disruptions_per_rack", "disruptions_per_driver"):
+        most = getattr(budgets, key)
+        if most is not None and most > budgets.disruptions:
+            problem = f"{most} can never be out, since the whole cluster allows {budgets.disruptions}."
+            yield Objection(below(key), problem, f"Write at most {budgets.disruptions}, or raise `disruptions`.")
+    rate = budgets.cordon_rate
+    if rate is None or rate == Budgets().cordon_rate:
+        return
+    reached = budgets.cordons * (1 + rate.within // SHORTEST_CORDON)
+    if rate.nodes > reached:
+        within = write_duration(rate.within)
+        problem = f"{rate.nodes} within {within} is never reached: {budgets.cordons} at once make at most {reached}."
+        yield Objection(".cordon_rate", problem, f"Write at most {reached}, null for no limit, or raise `cordons`.")
+
+
+def _within_the_clusters(policy: Policy) -> Iterator[Objection]:
+    most = policy.budgets.disruptions
+    for place, pool in enumerate(policy.pools):
+        if pool.disruptions is not None and pool.disruptions > most:
+            problem = f"{pool.disruptions} can never be out, since the whole cluster allows {most}."
+            remedy = f"Write at most {most}, or raise `budgets.disruptions`."
+            yield Objection(f"pools[{place}].disruptions", problem, remedy)
 
 
 def _share(share: float) -> Iterator[Objection]:
@@ -188,6 +219,11 @@ CHECKS: Final[dict[tuple[type, str], Check]] = {
     (Budgets, "cordons"): _between(1),
     (Budgets, "with_vendor"): _between(1),
     (Budgets, "disruptions"): _between(1),
+    (Budgets, "disruptions_per_rack"): _between(1),
+    (Budgets, "disruptions_per_driver"): _between(1),
+    (Budgets, ""): _budgets,
+    (Rate, "nodes"): _between(1, 10_000),
+    (Rate, "within"): _between(timedelta(minutes=1), timedelta(days=1)),
     (Breaker, "window"): _between(timedelta(minutes=1), timedelta(hours=12)),
     (Breaker, "share"): _share,
     (Breaker, "most"): _between(1),

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from app.domain.guards import Budget, Hurts, budget_limits
+from app.domain.budgets import Budget, Limit
+from app.domain.guards import Hurts, limits_of
 from app.domain.policies import Policy
 from app.queue import Depth, WorkQueues
 from app.store import AlertRecord, Pause, Store
@@ -63,7 +64,7 @@ def read_vitals(store: Store, queues: WorkQueues, policy: Policy, now: datetime)
         workers=store.heartbeats.alive("worker", now, ALIVE_WITHIN),
         watches=store.heartbeats.alive("watch", now, ALIVE_WITHIN),
         depths=queues.depths(),
-        budgets=store.operations.budgets(_limits(policy)),
+        budgets=store.operations.budgets(_limits(policy), now),
         pause=store.pause.get(),
         breaker=store.breaker.sentence(policy.breaker),
         inventory=store.inventory.written_at(),
@@ -72,8 +73,9 @@ def read_vitals(store: Store, queues: WorkQueues, policy: Policy, now: datetime)
     )
 
 
-def _limits(policy: Policy) -> dict[str, int]:
-    limits = dict(budget_limits(Hurts.NEW_WORK, policy, None))
-    for pool in policy.pools:
-        limits |= budget_limits(Hurts.RUNNING_WORK, policy, pool)
-    return limits
+def _limits(policy: Policy) -> tuple[Limit, ...]:
+    """Those of the cluster and of each pool; racks and drivers are told only where they hold something."""
+    found = [*limits_of(Hurts.NEW_WORK, policy, None, {}), *limits_of(Hurts.NOBODY, policy, None, {})]
+    for pool in (None, *policy.pools):
+        found += limits_of(Hurts.RUNNING_WORK, policy, pool, {})
+    return tuple(dict.fromkeys(found))

@@ -22,9 +22,11 @@ import structlog
 from rq.timeouts import BaseTimeoutException
 
 from app.domain import operations
+from app.domain.budgets import CORDONS, DISRUPTIONS
 from app.domain.effects import Effect
+from app.domain.facts import NodeView
 from app.domain.faults import Gpu
-from app.domain.guards import SOON, Hurts, budget_limits
+from app.domain.guards import Hurts, limits_of
 from app.domain.operations import Changed, Operation
 from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Wait
 from app.domain.policies import Policy
@@ -94,6 +96,7 @@ class Engine:
         now = self.clock()
         judged: Act | Outcome
         held: Changed | None = None
+        node: NodeView | None = None
         try:
             node = self.ports.nodes.get(operation.node.name)
             stopped = self.objections.stopped(operation, node, now)
@@ -115,22 +118,21 @@ class Engine:
         if held is not None:
             return self._settle(operation, held, now)
         if isinstance(judged, Act):
-            return self._act(operation, self._step(operation), judged, now)
+            assert node is not None  # noqa: S101 - only a node that is there is judged
+            return self._act(operation, node, self._step(operation), judged, now)
         return self._outcome(operation, judged, now)
 
-    def _act(self, operation: Operation, step: Step[Any], act: Act, now: datetime) -> bool:
+    def _act(self, operation: Operation, node: NodeView, step: Step[Any], act: Act, now: datetime) -> bool:
         """Intent, look again, act."""
         intent, entries = operations.begin(operation, act, now=now)
         until = now + CLAIM
-        pool = self.policy.pool_named(operation.pool)
-        disruptions = tuple(budget_limits(Hurts.RUNNING_WORK, self.policy, pool))
         change = Change(
             operation=intent,
             expected_version=operation.version,
             entries=entries,
             claim=ClaimRequest(owner=self.owner, until=until),
-            places=budget_limits(step.hurts, self.policy, pool),
-            gives_back=disruptions if step.hurts is Hurts.NOBODY else (),
+            places=limits_of(step.hurts, self.policy, self.policy.pool_of(node.labels), node.labels),
+            gives_back=(CORDONS, DISRUPTIONS) if step.hurts is Hurts.NOBODY else (),
             disrupted=step.hurts is Hurts.RUNNING_WORK,
             hurts=step.hurts is not Hurts.NOTHING,
             attempt=operations.next_rung(operation),
@@ -141,9 +143,9 @@ class Engine:
             case Committed(version, fence):
                 claim = Claim(owner=self.owner, fence=fence, until=until)
                 self._say(intent, entries)
-            case NoPlace() as full:
-                text = f"{full.reason} {step.name.capitalize()} of {operation.node.name} starts when one is free."
-                return self._settle(operation, operations.hold(operation, text, now=now, after=SOON), now)
+            case NoPlace(budget):
+                without = self.objections.without_a_place(operation, step, budget, now)
+                return without is None or self._settle(operation, without, now)
             case ClaimedBy():
                 return False
             case _:  # somebody was first, or the breaker tripped since the guards were asked: the next look says which

@@ -12,9 +12,10 @@ from datetime import datetime
 from typing import Any
 
 from app.domain import operations
+from app.domain.budgets import Budget
 from app.domain.facts import NodeView
 from app.domain.faults import Gpu
-from app.domain.guards import Circumstances, Hold, budget_limits, first_hold
+from app.domain.guards import Circumstances, Hold, first_hold, limits_of, no_place
 from app.domain.interruptions import Away, Interruption, MarksGone, interruption
 from app.domain.offenders import is_offender
 from app.domain.operations import Changed, Operation
@@ -58,11 +59,12 @@ class Objections:
         Only an act is held. What was begun, such as a reboot that was asked for, is waited for and proven all the same.
         """
         hold = self._hold(operation, step, node, now)
-        if hold is None:
-            return None
-        if hold.needs_human:
-            return operations.ask(operation, hold.reason, asks=hold.asks, now=now)
-        return operations.hold(operation, hold.reason, now=now, after=hold.after)
+        return None if hold is None else _by(hold, operation, now)
+
+    def without_a_place(self, operation: Operation, step: Step[Any], budget: Budget, now: datetime) -> Changed | None:
+        """The operation as a commit leaves it that found no place in this budget; None to look again."""
+        hold = no_place(budget, step=step.name, node=operation.node.name, now=now)
+        return None if hold is None else _by(hold, operation, now)
 
     def looked_again(self, operation: Operation, step: Step[Any], clock: Callable[[], datetime]) -> Changed | None:
         """The operation as a fresh look at node, guards and budgets leaves it; None when it may act (P4)."""
@@ -111,8 +113,16 @@ class Objections:
             mode=self.policy.mode_for(pool, codes) if pool else Mode.OBSERVE,
             paused=pause.sentence if pause else None,
             tripped=self.store.breaker.sentence(self.policy.breaker),
-            budgets=self.store.operations.budgets(budget_limits(step.hurts, self.policy, pool)),
+            budgets=self.store.operations.budgets(
+                limits_of(step.hurts, self.policy, pool, node.labels), now, operation=operation.id, node=node.name
+            ),
             last_disruption=self.store.operations.last_disruption(node.name, besides=operation.id),
             now=now,
         )
         return first_hold(seen)
+
+
+def _by(hold: Hold, operation: Operation, now: datetime) -> Changed:
+    if hold.needs_human:
+        return operations.ask(operation, hold.reason, asks=hold.asks, now=now)
+    return operations.hold(operation, hold.reason, now=now, after=hold.after, waits_for=hold.waits_for)

@@ -54,7 +54,12 @@ def show(policy: Policy, lowered_to: Mode | None, console: Console) -> None:
     console.print(Text(f"Alerts: {', '.join(policy.alerts.xid)}. Watchdog: {_listed(policy.alerts.watchdog)}."))
     budgets = policy.budgets
     out = f"{budgets.cordons} cordoned, {budgets.disruptions} disrupted, {budgets.with_vendor} with a vendor"
+    shared = {"rack": budgets.disruptions_per_rack, "driver version": budgets.disruptions_per_driver}
+    out += "".join(f", {most} disrupted in one {name}" for name, most in shared.items() if most is not None)
     console.print(Text(f"Out at once: {out}."))
+    rate = budgets.cordon_rate
+    fast = f"{rate.nodes} cordoned within {write_duration(rate.within)}" if rate else "cordons as faults come"
+    console.print(Text(f"How fast: {fast}."))
     lowered = policy.lowered_to(lowered_to)
     for pool, now in zip(policy.pools, lowered.pools, strict=True):
         console.print(_pool(pool, now.mode, policy))

@@ -11,14 +11,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from app.domain.budgets import (
+    CORDON_RATE,
+    CORDONS,
+    DISRUPTIONS,
+    INVENTORY,
+    WITH_VENDOR,
+    Budget,
+    Limit,
+    groups,
+)
 from app.domain.facts import NodeView
 from app.domain.operations import Operation
 from app.domain.plans import repair
 from app.domain.policies import EXCLUDE_LABEL, Mode, Policy, Pool
 from app.domain.timeline import spell
-
-WITH_VENDOR = "places with the vendor"
-"""The budget of nodes that wait for a vendor; its sentence reads "10 of 10 places with the vendor are in use"."""
 
 SOON = timedelta(seconds=15)
 LATER = timedelta(minutes=2)
@@ -38,30 +45,16 @@ class Hurts(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """No, for this reason; asked again after `after`. With `needs_human` only a person lifts it, by allowing `asks`."""
+    """No, for this reason; asked again after `after`. With `needs_human` only a person lifts it, by allowing `asks`.
+
+    `waits_for` names the budget that is full: it is asked again at once when a place there is given back.
+    """
 
     reason: str
     after: timedelta = SOON
     needs_human: bool = False
     asks: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """A limit on nodes, which nodes use it up now, and which of them hold a place that Sickbay gave them."""
-
-    name: str
-    limit: int
-    users: frozenset[str]
-    holders: frozenset[str] = frozenset()
-
-    def full_for(self, node: str) -> str | None:
-        """The sentence why this node has no place, None when it has one, or holds one since before others came."""
-        others = self.users - {node}
-        if node in self.holders or len(others) < self.limit:
-            return None
-        shown = ", ".join(sorted(others)[:5]) + (", …" if len(others) > 5 else "")
-        return f"{len(others)} of {self.limit} {self.name} are in use ({shown})."
+    waits_for: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,12 +152,24 @@ def cooled_down(seen: Circumstances) -> Hold | None:
 
 
 def within_budgets(seen: Circumstances) -> Hold | None:
-    """No more nodes out at once than policy allows."""
-    for budget in seen.budgets:
-        full = budget.full_for(seen.node.name)
-        if full:
-            return Hold(f"{full} {seen.step.capitalize()} of {seen.node.name} starts when one is free.")
-    return None
+    """No more nodes out than policy allows, and no more disrupted while it is not known how many are out."""
+    holds = (no_place(budget, step=seen.step, node=seen.node.name, now=seen.now) for budget in seen.budgets)
+    return next((hold for hold in holds if hold is not None), None)
+
+
+def no_place(budget: Budget, *, step: str, node: str, now: datetime) -> Hold | None:
+    """Why this step finds no place for its node in that budget; None when it finds one."""
+    doubt = budget.doubted_for(node, now)
+    if doubt:
+        return Hold(f"{doubt} {step.capitalize()} of {node} starts after the next one.", waits_for=INVENTORY)
+    full = budget.full_for(node)
+    if full is None:
+        return None
+    if budget.limit.within is not None:
+        after = SOON if budget.next_at is None else min(max(budget.next_at - now, timedelta(seconds=1)), LATER)
+        return Hold(f"{full} {step.capitalize()} of {node} starts when that time has passed.", after)
+    waits_for = budget.limit.budget
+    return Hold(f"{full} {step.capitalize()} of {node} starts when one is free.", waits_for=waits_for)
 
 
 GUARDS: tuple[Guard, ...] = (
@@ -186,18 +191,32 @@ def first_hold(seen: Circumstances) -> Hold | None:
     return next((hold for guard in GUARDS if (hold := guard(seen)) is not None), None)
 
 
-def budget_limits(hurts: Hurts, policy: Policy, pool: Pool | None) -> Mapping[str, int]:
-    """Name and limit of each budget in which such a step takes a place. A place is kept until the operation ends."""
+def limits_of(hurts: Hurts, policy: Policy, pool: Pool | None, labels: Mapping[str, str]) -> tuple[Limit, ...]:
+    """The budgets in which such a step takes a place for a node with these labels, kept until the operation ends."""
+    budgets = policy.budgets
     if hurts is Hurts.NEW_WORK:
-        return {"cordons": policy.budgets.cordons}
-    if hurts is Hurts.RUNNING_WORK:
-        limits = {"disruptions": policy.budgets.disruptions}
-        if pool is not None and pool.disruptions is not None:
-            limits[f"disruptions of pool {pool.name}"] = pool.disruptions
-        return limits
+        at_once, rate = Limit(budget=CORDONS, most=budgets.cordons), budgets.cordon_rate
+        if rate is None:
+            return (at_once,)
+        return (at_once, Limit(budget=CORDON_RATE, most=rate.nodes, within=rate.within))
     if hurts is Hurts.NOBODY:
-        return {WITH_VENDOR: policy.budgets.with_vendor}
-    return {}
+        return (Limit(budget=WITH_VENDOR, most=budgets.with_vendor),)
+    if hurts is not Hurts.RUNNING_WORK:
+        return ()
+    name = None if pool is None else pool.name
+    of_kind = {
+        "pool": None if pool is None else pool.disruptions,
+        "rack": budgets.disruptions_per_rack,
+        "driver": budgets.disruptions_per_driver,
+    }
+    age = policy.inventory_max_age
+    found = [Limit(budget=DISRUPTIONS, most=budgets.disruptions, inventory_max_age=age)]
+    for group in groups(name, labels):
+        most = of_kind[group.partition(" ")[0]]
+        if most is not None:
+            budget = f"{DISRUPTIONS} of {group}"
+            found.append(Limit(budget=budget, most=most, group=group, inventory_max_age=age))
+    return tuple(found)
 
 
 def _whose_mode(seen: Circumstances) -> str:

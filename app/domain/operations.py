@@ -63,7 +63,8 @@ class Operation:
     """All that is known of it; its timeline is kept beside it.
 
     `version` counts commits. `ladder` is what policy ordered when it opened. `asks` names what an approval would
-    allow and `approvals` what a person has allowed. `ending` is the result its release step will end with.
+    allow and `approvals` what a person has allowed. `ending` is the result its release step will end with. A held one
+    `waits_for` the budget of that name, or for the inventory; it is looked at again at once when a place there is free.
     """
 
     id: str
@@ -84,6 +85,7 @@ class Operation:
     approvals: tuple[str, ...] = ()
     ending: Result = Result.RELEASED
     ticket: TicketRef | None = None
+    waits_for: str = ""
 
     @property
     def finished(self) -> bool:
@@ -182,11 +184,14 @@ def note(operation: Operation, memo: Mapping[str, str]) -> Operation:
     return _with(operation, replace(step, memo={**step.memo, **memo}))
 
 
-def hold(operation: Operation, reason: str, *, now: datetime, after: timedelta) -> Changed:
-    """Held by a guard, which is asked again after `after`. The time until it goes on is not its step's."""
+def hold(operation: Operation, reason: str, *, now: datetime, after: timedelta, waits_for: str = "") -> Changed:
+    """Held by a guard, which is asked again after `after`, or when what it waits for is there.
+
+    The time until it goes on is not its step's.
+    """
     entries = () if operation.reason == reason else (Entry(now, SICKBAY, reason),)
     held = replace(_stopped(operation, now), state=State.HELD, reason=reason, asks="", next_check_at=now + after)
-    return held, entries
+    return replace(held, waits_for=waits_for), entries
 
 
 def ask(operation: Operation, reason: str, *, asks: str, now: datetime) -> Changed:

@@ -100,15 +100,29 @@ class AlertNames:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """How fast: so many nodes within any such time."""
+
+    nodes: int
+    within: timedelta = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Budgets:
-    """How many nodes may be out at once, over the whole cluster."""
+    """How many nodes may be out at once, over the whole cluster, and how fast."""
 
     cordons: int = 20
-    """Nodes that Sickbay has cordoned."""
+    """Nodes that Sickbay has cordoned, but for those that wait for a vendor."""
+    cordon_rate: Rate | None = Rate(nodes=20)
+    """Nodes that it cordons within a time; None: as fast as they come."""
     with_vendor: int = 10
-    """Nodes that wait for a vendor; they no longer count as disrupted."""
+    """Nodes that wait for a vendor; they no longer count as cordoned or disrupted."""
     disruptions: int = 3
-    """Nodes being drained, rebooted or validated, with those that are out by anyone's hand or NotReady."""
+    """Nodes being drained, rebooted or validated, with those of pools that are out by anyone's hand or NotReady."""
+    disruptions_per_rack: int | None = None
+    """The same, of the nodes of one rack; None leaves it to the cluster's budget."""
+    disruptions_per_driver: int | None = None
+    """The same, of the nodes with one driver version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

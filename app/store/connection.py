@@ -27,6 +27,7 @@ HEALTH_CHECK_S: Final = 15
 """A connection that was idle longer is asked for a PING before it is trusted."""
 
 SCRIPTS: Final = (
+    "budgets",
     "claim_due",
     "commit",
     "heartbeat",
@@ -36,6 +37,7 @@ SCRIPTS: Final = (
     "pending_done",
     "pending_put",
     "record_baseline",
+    "write_inventory",
 )
 
 

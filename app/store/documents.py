@@ -62,7 +62,7 @@ class Form:
 
 
 FORMS: dict[type[Any], Form] = {
-    Operation: Form("operation", (_with_rungs,)),
+    Operation: Form("operation", (_with_rungs, lambda operation: {**operation, "waits_for": ""})),
     Entry: Form("timeline entry"),
     HistoryRow: Form("history row", (lambda row: {**row, "own_act": ""},)),
     AlertRecord: Form("alert record"),

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from app.domain.budgets import DISRUPTIONS, INVENTORY, groups
 from app.domain.facts import NodeView
 from app.domain.placement import Inventory, KnownNode
 from app.store import breaker
@@ -38,7 +39,7 @@ class Inventories:
         *,
         at: datetime,
     ) -> None:
-        """Replace the inventory, in one transaction.
+        """Replace the inventory in one step, which also wakes who waited for it, or for a node that was out.
 
         Args:
             nodes: all nodes of the cluster.
@@ -49,20 +50,18 @@ class Inventories:
         """
         seen = sorted((_summary(node, pools.get(node.name), node.name in ours) for node in nodes), key=_name)
         text = write(SeenNodes(nodes=tuple(seen), exporter_pods=exporter_pods))
-        out: list[str] = []
-        for node in seen:
-            if node.out_by_others:
-                out += (node.name, node.pool or "")
-        fields = ("at", micros(at), "digest", hashed(text), "document", text)
-        counts = breaker.populations(seen)
-        commands: list[Sequence[str | int]] = [
-            ("HSET", KEYS["inventory"], *fields),
-            ("DEL", KEYS["out"], KEYS["fleet"]),
-            ("HSET", KEYS["fleet"], *(part for count in counts.items() for part in count)),
-        ]
-        if out:
-            commands.append(("HSET", KEYS["out"], *out))
-        self._link.ask_all(commands, at_once=True)
+        self._link.run(
+            "write_inventory",
+            {
+                "now": str(micros(at)),
+                "digest": hashed(text),
+                "document": text,
+                "fleet": breaker.populations(seen),
+                "out": {node.name: "|".join(groups(node.pool, node.labels)) for node in seen if node.out},
+                "budget": DISRUPTIONS,
+                "waits_for": INVENTORY,
+            },
+        )
 
     def read(self) -> tuple[Inventory, datetime] | None:
         """The inventory and when it was read from the cluster; None before the first one.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from app.domain.guards import Budget
+from app.domain.budgets import Budget, Limit
 from app.domain.operations import Operation, State
 from app.store import attempts, breaker, outbox, places
 from app.store.alerts import delivery
@@ -76,7 +76,7 @@ class Operations:
             case "tripped":
                 return Tripped()
             case "no place":
-                return NoPlace(budget=rest[0], limit=int(rest[1]), users=frozenset(rest[2:]))
+                return NoPlace(places.budget(change.places[int(rest[0]) - 1], rest[1]))
             case "newer":
                 what = "".join((change.operation.id, *rest[1:]))
                 told = f"{what} is stored in version {rest[0]} of its form; this Sickbay is older."
@@ -124,9 +124,11 @@ class Operations:
         """When an operation other than `besides` last disrupted this node, or ended after doing so."""
         return self._places.last_disruption(node, besides=besides)
 
-    def budgets(self, names_and_limits: Mapping[str, int]) -> tuple[Budget, ...]:
-        """Each budget with the nodes that use it up, as a commit would count them."""
-        return self._places.budgets(names_and_limits)
+    def budgets(
+        self, limits: Sequence[Limit], now: datetime, *, operation: str = "", node: str = ""
+    ) -> tuple[Budget, ...]:
+        """Each budget with how far it is used up, as a commit of this operation on this node would count it."""
+        return self._places.budgets(limits, now, operation, node)
 
     def reservations(self) -> dict[str, frozenset[str]]:
         """Budget to the nodes that hold a place in it."""
@@ -174,8 +176,9 @@ def _request(change: Change) -> dict[str, Any]:
         "held_claim": None if held is None else {"owner": held[0], "fence": held[1]},
         "drop_claim_of": change.drop_claim_of,
         "worker": change.worker,
-        "places": [places.request(name, limit) for name, limit in change.places.items()],
+        "places": [places.request(limit, change.now) for limit in change.places],
         "gives_back": list(change.gives_back),
+        "waits_for": operation.waits_for if operation.state is State.HELD else "",
         "disrupted": change.disrupted,
         "attempt": attempts.request(change.attempt, operation),
         "ill": None if change.ill is None else breaker.request(change.ill, change.now),

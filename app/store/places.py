@@ -1,21 +1,19 @@
 """Places in budgets: which nodes hold one, and which nodes are out by other hands and use the budget up too.
 
-Places are taken and given back by commits alone; here they are read, by the rules of `lua/commit.lua`.
+Places are taken and given back by commits alone; here they are read, by the same rules (`lua/shared.lua`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from app.domain.guards import Budget
+from app.domain.budgets import WITH_VENDOR, Budget, Limit
 from app.store.connection import Link
-from app.store.documents import moment
+from app.store.documents import micros, moment
 from app.store.keys import KEYS
-
-CLUSTER_WIDE: Final = "disruptions"
-OF_POOL: Final = "disruptions of pool "
 
 
 class Places:
@@ -32,14 +30,13 @@ class Places:
             found.setdefault(budget, set()).add(node)
         return {budget: frozenset(nodes) for budget, nodes in found.items()}
 
-    def budgets(self, names_and_limits: Mapping[str, int]) -> tuple[Budget, ...]:
-        """Each budget with the nodes that use it up, as a commit would count them."""
-        reserved = self.reservations()
-        out: dict[str, str] = self._link.ask("HGETALL", KEYS["out"])
-        return tuple(
-            Budget(name, limit, reserved.get(name, frozenset()) | _out(name, out), reserved.get(name, frozenset()))
-            for name, limit in names_and_limits.items()
-        )
+    def budgets(self, limits: Sequence[Limit], now: datetime, operation: str, node: str) -> tuple[Budget, ...]:
+        """Each budget as a commit of this operation on this node would count it."""
+        if not limits:
+            return ()
+        asked = {"id": operation, "node": node, "budgets": [request(limit, now) for limit in limits]}
+        found = self._link.run("budgets", asked)
+        return tuple(budget(limit, use) for limit, use in zip(limits, found, strict=True))
 
     def last_disruption(self, node: str, *, besides: str) -> datetime | None:
         """When an operation other than `besides` last disrupted this node, or ended after doing so."""
@@ -49,15 +46,25 @@ class Places:
         return None if at is None else moment(at)
 
 
-def request(name: str, limit: int) -> dict[str, Any]:
-    """One budget as the script wants it: whether nodes that are out count in it, and of which pool alone."""
-    if name.startswith(OF_POOL):
-        return {"name": name, "limit": limit, "counts_out": True, "pool": name.removeprefix(OF_POOL)}
-    return {"name": name, "limit": limit, "counts_out": name == CLUSTER_WIDE}
+def request(limit: Limit, now: datetime) -> dict[str, Any]:
+    """One budget as the scripts want it."""
+    asked: dict[str, Any] = {"name": limit.budget, "most": limit.most, "group": limit.group, "vendor": WITH_VENDOR}
+    if limit.within is not None:
+        asked["since"] = str(micros(now - limit.within))
+    if limit.inventory_max_age is not None:
+        asked["fresh_since"] = str(micros(now - limit.inventory_max_age))
+    return asked
 
 
-def _out(name: str, out: Mapping[str, str]) -> frozenset[str]:
-    asked = request(name, 0)
-    if not asked["counts_out"]:
-        return frozenset()
-    return frozenset(node for node, pool in out.items() if asked.get("pool", pool) == pool)
+def budget(limit: Limit, use: str) -> Budget:
+    """A budget from what a script counted. Lua knows no empty lists: they come as empty mappings."""
+    found = json.loads(use)
+    begun, counted = found.get("from"), found.get("inventory_at")
+    return Budget(
+        limit=limit,
+        users=frozenset(found["users"]),
+        holders=frozenset(found["holders"]),
+        made=found["made"],
+        next_at=None if begun is None or limit.within is None else moment(begun) + limit.within,
+        inventory_at=None if counted is None else moment(counted),
+    )

@@ -9,7 +9,7 @@ from datetime import datetime
 from app.domain import node_labels
 from app.domain.alerts import Alert
 from app.domain.breaker import Breaker, Opened
-from app.domain.guards import Budget
+from app.domain.budgets import Budget, Limit
 from app.domain.history import HistoryRow
 from app.domain.operations import Operation
 from app.domain.tickets import TicketIntent
@@ -82,7 +82,7 @@ class Change:
       makes the commit depend on that claim being the stored one. Without any of them the version alone decides.
     * `worker` names the worker whose look this is the outcome of; it is refused while another one's claim is valid.
     * `occurrence` is the alert's that led here; `pending_id` says that it waited and that its occurrence is ours.
-    * `places` are the budgets (name to limit) in which the node takes a place until the operation is finished.
+    * `places` are the budgets in which the node takes a place until the operation is finished.
     * `gives_back` are budgets in which it keeps no place any longer; `disruptions` means those of pools too.
     * `disrupted` remembers `now` as a disruption of the node by this operation.
     * `attempt` is the rung that this commit begins; it counts once for the node and for each card with a fault.
@@ -103,7 +103,7 @@ class Change:
     pending_id: str | None = None
     alert: AlertRecord | None = None
     history: tuple[HistoryRow, ...] = ()
-    places: Mapping[str, int] = field(default_factory=dict)
+    places: tuple[Limit, ...] = ()
     gives_back: tuple[str, ...] = ()
     disrupted: bool = False
     attempt: str | None = None
@@ -141,16 +141,9 @@ class ClaimedBy:
 
 @dataclass(frozen=True, slots=True)
 class NoPlace:
-    """This budget is full. `users` are the nodes in it beside the one that asks."""
+    """This budget is full, or it is not known how many nodes are out by other hands. It says which."""
 
-    budget: str
-    limit: int
-    users: frozenset[str]
-
-    @property
-    def reason(self) -> str:
-        """The sentence, in the guard's own words."""
-        return Budget(self.budget, self.limit, self.users).full_for("") or ""
+    budget: Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,5 +245,10 @@ class NodeSummary:
 
     @property
     def out_by_others(self) -> bool:
-        """Whether it takes no work, and not through us: it uses the disruptions budget up all the same."""
+        """Whether it takes no work, and not through us."""
         return (self.unschedulable or not self.ready) and not self.marked_by_us
+
+    @property
+    def out(self) -> bool:
+        """Whether it uses the disruptions budgets up without a place of ours: a node of ours does while NotReady."""
+        return self.pool is not None and (self.out_by_others or not self.ready)

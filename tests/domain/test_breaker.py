@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.domain.breaker import Breaker, Dimension, Fleet, Opened, explain, fell_ill, trips
-from app.domain.guards import LATER, Budget, Circumstances, Hold, Hurts, first_hold
+from app.domain.budgets import Budget, Limit
+from app.domain.guards import LATER, Circumstances, Hold, Hurts, first_hold
 from app.domain.policies import Mode
 from tests.building import a_node, a_policy, an_operation
 
@@ -152,7 +153,7 @@ class TestGuard:
             mode=mode,
             paused=None,
             tripped=self.tripped if tripped == "" else tripped,
-            budgets=(Budget("cordons", 0, frozenset()),) if tripped == "" and mode is Mode.ACT else (),
+            budgets=(Budget(limit=Limit(budget="cordons", most=0)),) if tripped == "" and mode is Mode.ACT else (),
             last_disruption=None,
             now=NOON,
         )

@@ -1,23 +1,23 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from app.domain.budgets import CORDON_RATE, CORDONS, INVENTORY, WITH_VENDOR, Budget, Limit
 from app.domain.guards import (
     LATER,
     SOON,
-    WITH_VENDOR,
-    Budget,
     Circumstances,
     Hold,
     Hurts,
-    budget_limits,
     first_hold,
+    limits_of,
 )
 from app.domain.operations import Result, finish
-from app.domain.policies import EXCLUDE_LABEL, Budgets, Mode
+from app.domain.policies import EXCLUDE_LABEL, Budgets, Mode, Rate
 from tests.building import GPU_LABEL, a_node, a_policy, a_pool, an_operation, at
 
 HURTS = {"cordon": Hurts.NEW_WORK, "drain": Hurts.RUNNING_WORK, "reboot": Hurts.RUNNING_WORK}
@@ -44,7 +44,14 @@ def seen(
     return Circumstances(**{**given, **fields})
 
 
-FULL = (Budget("disruptions", 1, frozenset({"gpu-a09"})),)
+def budget(name: str, most: int, *users: str, **fields: Any) -> Budget:
+    """At once, and used up by these nodes."""
+    return Budget(
+        limit=Limit(budget=name, most=most, group=name.partition(" of ")[2]), users=frozenset(users), **fields
+    )
+
+
+FULL = (budget("disruptions", 1, "gpu-a09"),)
 EVERYTHING: dict[str, Any] = {
     "pool": None,
     "node": a_node(labels={EXCLUDE_LABEL: "true"}),
@@ -159,15 +166,84 @@ def test_a_node_cools_down_before_it_is_disrupted_again(ago: timedelta, step: st
     ],
 )
 def test_a_full_budget_names_who_uses_it(users: set[str], sentence: str | None) -> None:
-    assert Budget("disruptions", 2, frozenset(users)).full_for("gpu-a01") == sentence
+    assert budget("disruptions", 2, *users).full_for("gpu-a01") == sentence
+
+
+@pytest.mark.parametrize(
+    ("group", "sentence"),
+    [
+        ("rack r7", "Rack r7 has 1 of 1 nodes out (gpu-a09)."),
+        ("driver 590.48.01", "Driver 590.48.01 has 1 of 1 nodes out (gpu-a09)."),
+        ("pool train", "Pool train has 1 of 1 nodes out (gpu-a09)."),
+    ],
+)
+def test_a_full_budget_of_nodes_that_share_something_names_it(group: str, sentence: str) -> None:
+    full = budget(f"disruptions of {group}", 1, "gpu-a09")
+    assert first_hold(seen("drain", budgets=(full,))) == Hold(
+        f"{sentence} Drain of gpu-a01 starts when one is free.", SOON, waits_for=f"disruptions of {group}"
+    )
 
 
 def test_a_full_budget_holds_and_clears_by_itself() -> None:
-    roomy = Budget("cordons", 20, frozenset())
+    roomy = budget("cordons", 20)
     assert first_hold(seen("drain", budgets=(roomy,))) is None
     assert first_hold(seen("drain", budgets=(roomy, *FULL))) == Hold(
-        "1 of 1 disruptions are in use (gpu-a09). Drain of gpu-a01 starts when one is free.", SOON
+        "1 of 1 disruptions are in use (gpu-a09). Drain of gpu-a01 starts when one is free.",
+        SOON,
+        waits_for="disruptions",
     )
+
+
+UNKNOWN = "so it is not known how many are out by other hands"
+RATE = Limit(budget=CORDON_RATE, most=20, within=timedelta(minutes=10))
+
+
+@pytest.mark.parametrize(
+    ("next_at", "after"),
+    [
+        (at(31), timedelta(minutes=1)),
+        (at(40), LATER),
+        (at(30), timedelta(seconds=1)),
+        (at(29), timedelta(seconds=1)),
+        (None, SOON),
+    ],
+)
+def test_cordons_that_come_too_fast_wait_until_the_time_has_passed(next_at: datetime | None, after: timedelta) -> None:
+    full = Budget(limit=RATE, made=20, next_at=next_at)
+    told = (
+        "20 nodes were cordoned within 10 min, and the limit is 20. Cordon of gpu-a01 starts when that time has passed."
+    )
+    assert first_hold(seen("cordon", budgets=(full,))) == Hold(told, after)
+    assert first_hold(seen("cordon", budgets=(replace(full, made=19),))) is None
+    assert first_hold(seen("cordon", budgets=(replace(full, holders=frozenset({"gpu-a01"})),))) is None
+
+
+def test_it_is_told_how_far_a_budget_is_used_up() -> None:
+    assert budget("disruptions", 3, "gpu-a01", "gpu-a02").used == 2
+    assert Budget(limit=RATE, made=7).used == 7
+
+
+@pytest.mark.parametrize(
+    ("inventory_at", "sentence"),
+    [
+        (at(25), None),
+        (
+            at(24),
+            f"The inventory of the nodes is from {at(24):%Y-%m-%d %H:%M:%S} UTC, {UNKNOWN} now.",
+        ),
+        (None, f"No inventory of the nodes is there yet, {UNKNOWN}."),
+    ],
+)
+def test_nothing_is_disrupted_while_nobody_knows_how_many_nodes_are_out(
+    inventory_at: datetime | None, sentence: str | None
+) -> None:
+    limit = Limit(budget="disruptions", most=3, inventory_max_age=timedelta(minutes=5))
+    asked = Budget(limit=limit, inventory_at=inventory_at)
+    hold = first_hold(seen("drain", budgets=(asked,)))
+    wanted = sentence and Hold(f"{sentence} Drain of gpu-a01 starts after the next one.", SOON, waits_for=INVENTORY)
+    assert hold == wanted
+    begun = replace(asked, users=frozenset({"gpu-a01"}), holders=frozenset({"gpu-a01"}))
+    assert first_hold(seen("drain", budgets=(begun,))) is None
 
 
 def test_the_first_reason_is_the_one_that_is_told() -> None:
@@ -176,24 +252,54 @@ def test_the_first_reason_is_the_one_that_is_told() -> None:
     assert hold.reason == "gpu-a01 is in no pool of the policy, so nothing is done to it."
 
 
+HOME = {"topology.kubernetes.io/rack": "r7", "nvidia.com/cuda.driver-version.full": "590.48.01"}
+
+
 @pytest.mark.parametrize(
-    ("hurts", "disruptions", "limits"),
+    ("hurts", "budgets", "wanted"),
     [
-        (Hurts.NOTHING, 1, {}),
-        (Hurts.NEW_WORK, 1, {"cordons": 20}),
-        (Hurts.RUNNING_WORK, None, {"disruptions": 3}),
-        (Hurts.RUNNING_WORK, 1, {"disruptions": 3, "disruptions of pool gpu": 1}),
+        (Hurts.NOTHING, Budgets(), {}),
+        (Hurts.NEW_WORK, Budgets(), {"cordons": 20, "cordon rate": 20}),
+        (Hurts.NEW_WORK, Budgets(cordon_rate=None), {"cordons": 20}),
+        (Hurts.RUNNING_WORK, Budgets(), {"disruptions": 3, "disruptions of pool gpu": 1}),
+        (
+            Hurts.RUNNING_WORK,
+            Budgets(disruptions_per_rack=2, disruptions_per_driver=3),
+            {
+                "disruptions": 3,
+                "disruptions of pool gpu": 1,
+                "disruptions of rack r7": 2,
+                "disruptions of driver 590.48.01": 3,
+            },
+        ),
+        (Hurts.NOBODY, Budgets(with_vendor=7), {"places with the vendor": 7}),
     ],
 )
 def test_a_step_takes_a_place_in_the_budgets_of_what_it_hurts(
-    hurts: Hurts, disruptions: int | None, limits: dict[str, int]
+    hurts: Hurts, budgets: Budgets, wanted: dict[str, int]
 ) -> None:
-    policy = a_policy(a_pool(disruptions=disruptions))
-    assert budget_limits(hurts, policy, policy.pools[0]) == limits
+    policy = a_policy(a_pool(disruptions=1), budgets=budgets)
+    limits = limits_of(hurts, policy, policy.pools[0], HOME)
+    assert {limit.budget: limit.most for limit in limits} == wanted
 
 
-def test_a_node_of_no_pool_counts_in_the_clusters_budget() -> None:
-    assert budget_limits(Hurts.RUNNING_WORK, a_policy(), None) == {"disruptions": 3}
+def test_the_limits_say_what_they_count() -> None:
+    budgets = Budgets(cordon_rate=Rate(nodes=5, within=timedelta(hours=1)), disruptions_per_rack=2)
+    policy = a_policy(budgets=budgets)
+    age = policy.inventory_max_age
+    assert limits_of(Hurts.NEW_WORK, policy, None, {}) == (
+        Limit(budget=CORDONS, most=20),
+        Limit(budget=CORDON_RATE, most=5, within=timedelta(hours=1)),
+    )
+    assert limits_of(Hurts.RUNNING_WORK, policy, None, HOME) == (
+        Limit(budget="disruptions", most=3, inventory_max_age=age),
+        Limit(budget="disruptions of rack r7", most=2, group="rack r7", inventory_max_age=age),
+    )
+
+
+def test_a_node_of_no_pool_and_no_known_rack_counts_in_the_clusters_budget_alone() -> None:
+    policy = a_policy(a_pool(disruptions=1), budgets=Budgets(disruptions_per_rack=1, disruptions_per_driver=1))
+    assert [limit.budget for limit in limits_of(Hurts.RUNNING_WORK, policy, None, {})] == ["disruptions"]
 
 
 @pytest.mark.parametrize(
@@ -227,9 +333,7 @@ def test_giving_back_and_undoing_are_never_held(step: str) -> None:
 
 
 def test_handing_a_node_to_a_vendor_takes_a_place_of_its_own() -> None:
-    policy = a_policy(budgets=Budgets(with_vendor=7))
-    assert budget_limits(Hurts.NOBODY, policy, policy.pools[0]) == {WITH_VENDOR: 7}
-    full = (Budget(WITH_VENDOR, 1, frozenset({"gpu-a09"})),)
+    full = (budget(WITH_VENDOR, 1, "gpu-a09"),)
     hold = first_hold(seen("open-ticket", ladder=("ticket",), hurts=Hurts.NOBODY, budgets=full))
     assert hold is not None
     assert hold.reason == (
@@ -238,6 +342,6 @@ def test_handing_a_node_to_a_vendor_takes_a_place_of_its_own() -> None:
 
 
 def test_a_place_that_a_node_holds_is_not_taken_from_it() -> None:
-    budget = Budget("disruptions", 1, frozenset({"gpu-a01", "gpu-a09"}), holders=frozenset({"gpu-a01"}))
-    assert budget.full_for("gpu-a01") is None
-    assert budget.full_for("gpu-a02") is not None
+    full = budget("disruptions", 1, "gpu-a01", "gpu-a09", holders=frozenset({"gpu-a01"}))
+    assert full.full_for("gpu-a01") is None
+    assert full.full_for("gpu-a02") is not None

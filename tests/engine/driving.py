@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from app.domain.faults import Fault, Gpu
 from app.domain.folding import open_repair
+from app.domain.marks import read_mark
 from app.domain.operations import NodeRef, Operation
 from app.domain.people import give
 from app.domain.policies import Policy, Rung, When
@@ -20,6 +21,7 @@ from workers.ports import Ports
 from workers.steps import STEPS
 
 NODE = "gpu-a01"
+WATCHES_EVERY = timedelta(seconds=30)
 _owners = itertools.count(1)
 
 
@@ -31,6 +33,8 @@ class Story:
     cluster: FakeCluster = field(default_factory=FakeCluster)
     policy: Policy = field(default_factory=story_policy)
     ports: Ports = field(init=False)
+    _watched_at: datetime | None = None
+    _watches: bool = True
 
     def __post_init__(self) -> None:
         self.ports = replace(
@@ -52,8 +56,26 @@ class Story:
             policy=self.policy,
             steps=STEPS,
             owner=f"worker-{next(_owners)}",
-            clock=lambda: self.now,
+            clock=self._clock,
         )
+
+    def watch(self) -> None:
+        """The inventory, as the watch writes it after each change and every half minute."""
+        nodes = self.cluster.nodes.all()
+        pools = {node.name: pool.name for node in nodes if (pool := self.policy.pool_of(node.labels)) is not None}
+        ours = frozenset(node.name for node in nodes if read_mark(node) is not None)
+        self.store.inventory.write(nodes, pools, {}, ours, at=self.now)
+        self._watched_at = self.now
+        self._watches = True
+
+    def watch_dies(self) -> None:
+        """From here on the inventory grows old, until `watch` is called."""
+        self._watches = False
+
+    def _clock(self) -> datetime:
+        if self._watches and (self._watched_at is None or self.now - self._watched_at >= WATCHES_EVERY):
+            self.watch()
+        return self.now
 
     def open(
         self,

@@ -45,6 +45,8 @@ def spelt(value: Any) -> str:
         return f"[{', '.join(value)}]"
     if isinstance(value, bool):
         return str(value).lower()
+    if is_dataclass(value):
+        value = {part.name: getattr(value, part.name) for part in fields(value)}
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key}: {spelt(part)}' for key, part in value.items())}}}"
     return str(value) or '""'

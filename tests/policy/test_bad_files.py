@@ -47,7 +47,7 @@ BAD = [
     # Keys.
     ("    mode: ", "    mod: ", 10, "pools[0].mod", "`mod` is not known here", "Did you mean `mode`?"),
     ("budgets:\n", "budget:\n", 19, "budget", "`budget` is not known", "Did you mean `budgets`?"),
-    ("  cordons: 20", "  zebra: 20", 20, "budgets.zebra", "not known here", "`with_vendor`, `disruptions`."),
+    ("  cordons: 20", "  zebra: 20", 20, "budgets.zebra", "not known here", "`with_vendor`, `disruptions`, "),
     ("  cordons: 20", "  cordons: 20\n  cordons: 9", 21, "budgets.cordons", "given twice, first in line 20", "Keep"),
     ("  isolate: []", "  isolate: []\n  reset: []", 17, "ladders.reset", "given twice, first in line 15", "Keep one"),
     ("  name: main\n", "", 2, "cluster", "`name` is missing", "Add `name:` with a text."),
@@ -107,6 +107,23 @@ BAD = [
     ("cordons: 20", "cordons: 0", 20, "budgets.cordons", "0 is out of range.", "Write at least 1."),
     ("cordons: 20", "with_vendor: 0", 20, "budgets.with_vendor", "0 is out of range.", "Write at least 1."),
     ("cordons: 20", "disruptions: -1", 20, "budgets.disruptions", "-1 is out of range.", "Write at least 1."),
+    *(
+        ("cordons: 20", f"{key}: 0", 20, f"budgets.{key}", "0 is out of range.", "Write at least 1")
+        for key in ("disruptions_per_rack", "disruptions_per_driver")
+    ),
+    *(
+        ("cordons: 20", f"{key}: 4", 20, f"budgets.{key}", "4 can never be out, since the whole cluster allows 3.",
+         "Write at most 3, or raise `disruptions`.")
+        for key in ("disruptions_per_rack", "disruptions_per_driver")
+    ),
+    ("    mode: ", "    disruptions: 4\n    mode: ", 10, "pools[0].disruptions",
+     "4 can never be out, since the whole cluster allows 3.", "Write at most 3, or raise `budgets.disruptions`."),
+    ("cordons: 20", "cordon_rate: 0", 20, "budgets.cordon_rate", "0 is out of range.", "at least 1 and at most 10000"),
+    ("cordons: 20", "cordon_rate: {nodes: 9, within: 59s}", 20, "budgets.cordon_rate.within", "59s is out of range.",
+     "at least 1m and at most 1d"),
+    ("cordons: 20", "cordon_rate: {within: 1h}", 20, "budgets.cordon_rate", "`nodes` is missing", "Add `nodes:`"),
+    ("cordons: 20", "cordons: 2\n  cordon_rate: {nodes: 23, within: 10m}", 21, "budgets.cordon_rate",
+     "23 within 10m is never reached: 2 at once make at most 22.", "Write at most 22, null for no limit, or raise"),
     ("    mode: ", "    disruptions: 0\n    mode: ", 10, "pools[0].disruptions", "0 is out of range", "at least 1"),
     ("    mode: ", "    cooldown: 8d\n    mode: ", 10, "pools[0].cooldown", "8d is out of range", "at most 7d"),
     ("{diagnose_level: 3}", "{diagnose_level: 5}", 11, "pools[0].validation.diagnose_level", "5 is out", "at most 4"),

@@ -38,6 +38,7 @@ def test_a_good_file_is_shown_and_ends_with_0(path: Path) -> None:
     assert row(result, "rungs") == "restart-plugin, reset, reboot, ticket"
     assert row(result, "probation") == "for 1d no rung again for a card, nor a milder one"
     assert "Out at once: 20 cordoned, 3 disrupted, 10 with a vendor." in result.output
+    assert "How fast: 20 cordoned within 10m." in result.output
     assert result.output.splitlines()[-1] == f"{path} is good."
 
 

@@ -23,6 +23,7 @@ from app.domain.policies import (
     NodeJobs,
     Policy,
     Pool,
+    Rate,
     Rung,
     Then,
     Tickets,
@@ -76,7 +77,7 @@ offenders: {window: 1m, limit: 0.5, weights: {xid-79: 2, reset: 0.25, note: 0, a
 tickets: {system: webhook, url: "https://tickets.example:8443/gpu", secret_file: /run/secrets/t, poll: 1s, workloads: true}
 power: {url: "http://bmc/cycle", secret_file: power}
 provider: {url: "http://[fd00::1]:80", secret_file: provider}
-budgets: {cordons: 1, disruptions: 1, with_vendor: 2}
+budgets: {cordons: 1, cordon_rate: {nodes: 3, within: 2m}, disruptions: 4, disruptions_per_rack: 2, disruptions_per_driver: 3, with_vendor: 2}
 breaker: {window: 12h, share: 1, most: 99999, least: 1, dimensions: [rack]}
 node_jobs: {namespace: jobs, host_image: "busybox@sha256:00ff", diagnose_image: "r.example:5000/a/dcgm:4", benchmark_image: nccl, pull_secrets: [mirror]}
 observe_for: 7d
@@ -163,7 +164,14 @@ def test_every_key_arrives_where_it_belongs() -> None:
         ),
         power=Hook(url="http://bmc/cycle", secret_file="power"),
         provider=Hook(url="http://[fd00::1]:80", secret_file="provider"),
-        budgets=Budgets(cordons=1, disruptions=1, with_vendor=2),
+        budgets=Budgets(
+            cordons=1,
+            cordon_rate=Rate(nodes=3, within=timedelta(minutes=2)),
+            disruptions=4,
+            disruptions_per_rack=2,
+            disruptions_per_driver=3,
+            with_vendor=2,
+        ),
         breaker=Breaker(window=timedelta(hours=12), share=1.0, most=99999, least=1, dimensions=(Dimension.RACK,)),
         node_jobs=NodeJobs(
             namespace="jobs",
@@ -261,3 +269,18 @@ def test_no_text_is_answered_with_anything_but_problems(text: str) -> None:
 def test_a_file_damaged_anywhere_is_read_or_refused_and_breaks_nothing(start: int, length: int, written: str) -> None:
     found = read_policy(FULL[:start] + written + FULL[start + length :], file="policy.yaml")
     assert isinstance(found, Policy) or all(problem.remedy and problem.file for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("written", "rate"),
+    [
+        ("cordon_rate: 7", Rate(nodes=7)),
+        ("cordon_rate: {nodes: 7}", Rate(nodes=7)),
+        ("cordon_rate: null", None),
+        ("cordons: 1", Rate(nodes=20)),
+        ("{cordons: 2, cordon_rate: {nodes: 22, within: 10m}}", Rate(nodes=22)),
+    ],
+)
+def test_a_rate_may_be_its_nodes_alone_or_none_and_the_default_fits_any_budget(written: str, rate: Rate | None) -> None:
+    budgets = written if written.startswith("{") else f"{{{written}}}"
+    assert policy_of(f"{SMALLEST}budgets: {budgets}\n").budgets.cordon_rate == rate

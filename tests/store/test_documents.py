@@ -55,6 +55,7 @@ operations = st.builds(
     asks=texts,
     approvals=st.lists(texts, max_size=3).map(tuple),
     ending=st.sampled_from(Result),
+    waits_for=texts,
 )
 entries = st.builds(Entry, at=times, actor=texts, text=texts)
 rows = st.builds(HistoryRow, gpu=gpus, node=texts, code=texts, class_=texts, at=times, evidence=texts, operation=texts)
@@ -77,7 +78,7 @@ def test_a_form_that_changed_has_a_new_version(kind: type[Any]) -> None:
 
 def test_a_document_of_a_newer_version_is_refused_and_says_so() -> None:
     newer = json.dumps({**json.loads(write(operation())), "v": 9, "lanes": ["left"]})
-    with pytest.raises(NewerDocumentError, match=r"kind operation has version 9; this Sickbay knows them up to 2\."):
+    with pytest.raises(NewerDocumentError, match=r"kind operation has version 9; this Sickbay knows them up to 3\."):
         read(Operation, newer)
 
 

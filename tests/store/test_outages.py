@@ -13,7 +13,7 @@ from app.errors import StoreUnavailable
 from app.store import ClaimRequest, Store, connect
 from app.store.keys import KEYS
 from simulator import valkey
-from tests.store.things import MINUTE, NOW, alert, change, committed, entry, node, operation, record, row
+from tests.store.things import MINUTE, NOW, alert, change, committed, entry, limits, node, operation, record, row
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ ASKED: list[Callable[[Store], object]] = [
     lambda store: store.operations.load("op-1"),
     lambda store: store.operations.commit(change(operation())),
     lambda store: store.operations.page(),
-    lambda store: store.operations.budgets({"disruptions": 3}),
+    lambda store: store.operations.budgets(limits({"disruptions": 3}), NOW),
     lambda store: store.alerts.note(record(), "x", now=NOW),
     lambda store: store.pending.put(alert(), "x", record(), now=NOW),
     lambda store: store.inventory.write([], {}, {}, (), at=NOW),

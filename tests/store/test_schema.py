@@ -9,11 +9,13 @@ import pytest
 from redis import Redis
 
 from app.domain.breaker import Breaker, Opened
+from app.domain.budgets import Limit
+from app.domain.operations import hold
 from app.domain.tickets import TicketIntent
 from app.store import ClaimRequest, FellIll, Store
 from app.store.documents import FORMS
 from app.store.keys import BOUNDS, KEYS
-from tests.store.things import MINUTE, NOW, alert, committed, entry, finished, node, operation, record, row
+from tests.store.things import MINUTE, NOW, alert, committed, entry, finished, limits, node, operation, record, row
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "store.md").read_text()
 ROWS = re.findall(r"^\| `(sickbay:[^`]+)` \| ([a-z ]+) \|", PAGE, re.MULTILINE)
@@ -22,16 +24,18 @@ TYPES = {"sorted set": "zset"}
 
 def live(store: Store) -> None:
     """Two operations, one finished, with all that a store ever holds."""
-    store.inventory.write([node("gpu-001"), node("gpu-002", ready=False)], {"gpu-001": "train"}, {}, (), at=NOW)
+    store.inventory.write([node("gpu-001", ready=False)], {"gpu-001": "train"}, {}, (), at=NOW)
     told = {"occurrence": "x", "alert": record(), "history": (row(serial="1", uuid="GPU-a"),), "entries": (entry("."),)}
     claim = ClaimRequest(owner="worker-a", until=NOW + MINUTE)
     opened = committed(store, operation("op-1"), **told)
-    places = {"cordons": 9, "disruptions": 3}
+    places = (*limits({"cordons": 9, "disruptions": 3}), Limit(budget="cordon rate", most=9, within=MINUTE))
     begun = committed(store, opened, claim=claim, places=places, disrupted=True, attempt="reboot")
     committed(store, finished(begun))
     intent = TicketIntent(cause="main:serial:1", number=1, operation="op-2", at=NOW)
     ill = FellIll(Opened(node="gpu-001", at=NOW), Breaker(least=0))
     committed(store, operation("op-2"), places={"cordons": 9}, ticket=intent, ill=ill)
+    held, _ = hold(operation("op-3", "gpu-003"), "It is full.", now=NOW, after=MINUTE, waits_for="disruptions")
+    committed(store, held)
     store.pending.put(alert(), "y", record(), now=NOW)
     store.pause.set("ana", "power work", NOW)
     store.signing_key.read()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from app.domain.alerts import Alert
+from app.domain.budgets import Limit
 from app.domain.facts import NodeView
 from app.domain.faults import Fault, Gpu
 from app.domain.folding import open_repair
@@ -34,8 +35,24 @@ def operation(name: str = "op-1", node: str = "gpu-001", *, at: datetime = NOW) 
     return opened
 
 
+def limits(named: Mapping[str, int], max_age: timedelta | None = None) -> tuple[Limit, ...]:
+    """Budgets by name; with `max_age` nodes that are out by other hands use those of disruptions up too."""
+    age = {"disruptions": max_age}
+    return tuple(
+        Limit(
+            budget=name,
+            most=most,
+            group=name.partition(" of ")[2],
+            inventory_max_age=age.get(name.partition(" of ")[0]),
+        )
+        for name, most in named.items()
+    )
+
+
 def change(of: Operation, **what: Any) -> Change:
-    """A change that expects the version of `of`."""
+    """A change that expects the version of `of`. `places` may be budgets by name."""
+    if isinstance(what.get("places"), dict):
+        what["places"] = limits(what["places"])
     return Change(**{"operation": of, "expected_version": of.version, "now": NOW, **what})
 
 

@@ -3,9 +3,10 @@
 local id, node = request.id, request.node
 local now = tonumber(request.now)
 local key = K.operation .. id
-local stored = redis.call('HMGET', key, 'version', 'schema', 'nonce', 'owner', 'until', 'fence')
+local stored = redis.call('HMGET', key, 'version', 'schema', 'nonce', 'owner', 'until', 'fence', 'waits')
 local version, schema = tonumber(stored[1] or 0), tonumber(stored[2] or 0)
 local owner, claimed_until, fence = stored[4] or '', stored[5] or '0', tonumber(stored[6] or 0)
+local waited, waits = stored[7] or '', request.waits_for
 
 -- The very same call again, because its answer was lost.
 if stored[3] == request.nonce then return {'committed', version, fence} end
@@ -54,40 +55,24 @@ end
 -- A breaker that has tripped lets no act pass that hurts; proofs go on, and nodes are given back.
 if request.hurts and redis.call('EXISTS', K.breaker) == 1 then return {'tripped'} end
 
--- A place is a field "node|budget" (no node's name holds a bar); nodes that are out by other hands use up the budgets of
--- disruptions. Whoever holds a place keeps it when others fill the budget: else full houses would hold each other.
-local asks_for_places = #request.places > 0 or #request.gives_back > 0
-local reserved = (request.finished or asks_for_places) and redis.call('HGETALL', K.places) or {}
-for _, budget in ipairs(request.places) do
-  local users, count, held = {}, 0, false
-  local function add(name)
-    if name ~= node and not users[name] then users[name], count = true, count + 1 end
+-- Whoever holds a place keeps it when others fill the budget, or while nobody knows how many are out: else full houses
+-- would hold each other, and what was begun would stay half done.
+local by_budget = #request.places > 0 and holders_by_budget() or {}
+for number, budget in ipairs(request.places) do
+  local use, held, others = use_of(budget, by_budget), false, 0
+  for _, holder in ipairs(use.holders) do held = held or holder == node end
+  for _, user in ipairs(use.users) do
+    if user ~= node then others = others + 1 end
   end
-  for i = 1, #reserved, 2 do
-    local bar = string.find(reserved[i], '|', 1, true)
-    if string.sub(reserved[i], bar + 1) == budget.name then
-      local holder = string.sub(reserved[i], 1, bar - 1)
-      held = held or holder == node
-      add(holder)
-    end
-  end
-  if budget.counts_out then
-    local out = redis.call('HGETALL', K.out)
-    for i = 1, #out, 2 do
-      if not budget.pool or budget.pool == out[i + 1] then add(out[i]) end
-    end
-  end
-  if count >= budget.limit and not held then
-    local answer = {'no place', budget.name, budget.limit}
-    for name in pairs(users) do answer[#answer + 1] = name end
-    return answer
-  end
+  local known = not budget.fresh_since or (use.inventory_at and tonumber(use.inventory_at) >= tonumber(budget.fresh_since))
+  local full = others + use.made >= budget.most
+  if not held and (full or not known) then return {'no place', number, cjson.encode(use)} end
 end
 
 -- Nothing below can refuse.
 version = request.expected + 1
 redis.call('HSET', key, 'document', request.document, 'version', version, 'schema', request.schema,
-  'nonce', request.nonce, 'owner', owner, 'until', claimed_until, 'fence', fence)
+  'nonce', request.nonce, 'owner', owner, 'until', claimed_until, 'fence', fence, 'waits', waits)
 
 local timeline = K.timeline .. id
 for _, entry in ipairs(request.entries or {}) do redis.call('RPUSH', timeline, entry) end
@@ -102,13 +87,21 @@ if request.disrupted or (request.finished and disrupted_before) then
   redis.call('EXPIRE', disruptions, BOUND.disruptions_s)
 end
 
+local reserved = (request.finished or #request.gives_back > 0) and redis.call('HGETALL', K.places) or {}
+local freed = {}
+local function free(place)
+  redis.call('HDEL', K.places, place)
+  local budget = string.sub(place, string.find(place, '|', 1, true) + 1)
+  freed[budget] = (freed[budget] or 0) + 1
+end
+
 redis.call('ZADD', K.all, request.opened_at, id)
 if request.finished then
   redis.call('ZREM', K.due, id)
   redis.call('ZREM', K.open, id)
   if open_here == id then redis.call('HDEL', K.on_node, node) end
   for i = 1, #reserved, 2 do
-    if reserved[i + 1] == id then redis.call('HDEL', K.places, reserved[i]) end
+    if reserved[i + 1] == id then free(reserved[i]) end
   end
   redis.call('ZADD', K.finished, request.finished_at, id)
   redis.call('EXPIRE', key, BOUND.finished_s)
@@ -138,13 +131,31 @@ else
     for _, budget in ipairs(request.gives_back) do
       local whole = node .. '|' .. budget
       local of = whole .. ' of '
-      if reserved[i] == whole or string.sub(reserved[i], 1, #of) == of then redis.call('HDEL', K.places, reserved[i]) end
+      if reserved[i] == whole or string.sub(reserved[i], 1, #of) == of then free(reserved[i]) end
     end
   end
   for _, budget in ipairs(request.places) do
-    redis.call('HSET', K.places, node .. '|' .. budget.name, id)
+    if budget.since then
+      if (tonumber(redis.call('ZSCORE', K.cordons, id)) or 0) <= tonumber(budget.since) then
+        redis.call('ZADD', K.cordons, request.now, id)
+        redis.call('ZREMRANGEBYRANK', K.cordons, 0, -(BOUND.cordons + 1))
+        redis.call('EXPIRE', K.cordons, BOUND.cordons_s)
+      end
+    else
+      redis.call('HSET', K.places, node .. '|' .. budget.name, id)
+    end
   end
 end
+
+-- Whoever waits for what was given back is due at once, in the very commit that gives it back.
+if waited ~= waits then
+  if waited ~= '' then
+    redis.call('ZREM', K.waiting .. waited, id)
+    wake(waited, 1)
+  end
+  if waits ~= '' then redis.call('ZADD', K.waiting .. waits, request.now, id) end
+end
+for budget, count in pairs(freed) do wake(budget, count) end
 
 if ticket then redis.call('SET', K.ticket .. ticket.name, ticket.document, 'EX', BOUND.ticket_s) end
 -- One rung of one operation is one attempt, at the time it was first begun.
