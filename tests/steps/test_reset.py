@@ -13,7 +13,7 @@ from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
 from tests.building import a_case, a_fault, a_gpu, a_job, a_node, a_policy, an_operation, at, remembering
 from tests.tool_output import IN_USE, reset_output
 from workers.proof import GRACE, Run
-from workers.steps.reset import SCRIPT, Reset
+from workers.steps.reset import KEPT, SCRIPT, Reset
 
 ILL = a_fault("xid-48", gpu=a_gpu(3, None, "GPU-0103"))
 TO_DO = an_operation(ILL, ladder=("reset",), at_step="reset")
@@ -45,21 +45,14 @@ def test_a_reset_is_of_the_gpu_that_is_ill_named_by_uuid_as_an_argument() -> Non
     start = started(told)
     assert (start.key, start.job.name, start.job.host, start.job.image) == (NAME, NAME, True, "host:1")
     root = "/host/run/nvidia/driver"
-    assert start.job.argv == ("chroot", root, "/bin/sh", "-c", SCRIPT, "nvidia-smi --gpu-reset", "GPU-0103")
+    assert start.job.argv == ("chroot", root, "/bin/sh", "-c", SCRIPT, "nvidia-smi --gpu-reset", "GPU-0103", KEPT)
     assert (told.memo, told.reason) == ({"again": "0"}, "Resets GPU-0103 on gpu-a01.")
-
-
-def test_persistence_mode_is_off_for_the_reset_and_on_again_and_the_exit_code_is_the_resets() -> None:
-    parts = [part.strip() for part in SCRIPT.split(";")]
-    assert parts[0] == 'nvidia-smi -i "$1" -pm 0'
-    assert parts[1:3] == ['nvidia-smi --gpu-reset -i "$1"', "code=$?"]
-    assert parts[-2:] == ['nvidia-smi -i "$1" -pm 1', "exit $code"]
 
 
 def test_every_gpu_of_a_burst_is_reset_once_and_each_must_say_that_it_is_well() -> None:
     other = a_fault("xid-94", gpu=a_gpu(5, None, "GPU-0105"))
     burst = replace(TRIED_ONCE, faults=(ILL, other, a_fault("xid-63", gpu=a_gpu()), a_fault("xid-64", gpu=None)))
-    assert started(judged(operation=burst)).job.argv[-1] == "GPU-0103,GPU-0105"
+    assert started(judged(operation=burst)).job.argv[-2] == "GPU-0103,GPU-0105"
     assert isinstance(judged(ended(DONE), operation=burst), Failed)
     assert isinstance(judged(ended(DONE + reset_output("GPU-0105", "None")), operation=burst), Done)
 

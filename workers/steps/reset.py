@@ -20,11 +20,30 @@ from workers.ports import Ports
 from workers.proof import GRACE, Run
 from workers.step import current, in_driver_root, node_job_name
 
-SCRIPT = (
-    'nvidia-smi -i "$1" -pm 0; nvidia-smi --gpu-reset -i "$1"; code=$?; '
-    'nvidia-smi -q -i "$1" | grep -E "GPU Recovery Action|Pending|Remapp"; nvidia-smi -i "$1" -pm 1; exit $code'
-)
-"""Persistence mode alone blocks a reset, so it is off meanwhile. The UUIDs are an argument, never pasted in."""
+SCRIPT = r"""kept=$2
+nvidia-smi -i "$1" --query-gpu=uuid,persistence_mode --format=csv,noheader |
+  sed -n 's/^ *\(GPU-[0-9A-Za-z-]*\), *Enabled *$/\1/p' >>"$kept"
+restore() {
+  left=
+  for gpu in $(cat "$kept"); do nvidia-smi -i "$gpu" -pm 1 || left=$gpu; done
+  [ -n "$left" ] || rm -f "$kept"
+}
+trap restore EXIT
+trap 'exit 143' HUP INT TERM
+for gpu in $(cat "$kept"); do nvidia-smi -i "$gpu" -pm 0; done
+nvidia-smi --gpu-reset -i "$1"
+code=$?
+nvidia-smi -q -i "$1" | grep -E "GPU Recovery Action|Pending|Remapp"
+exit $code
+"""
+"""Persistence mode alone blocks a reset, so it is off meanwhile where it was on, and on again there, whatever happens.
+
+Which GPUs those are is written down first: after a kill, the next reset gives them back what this one took. The UUIDs
+are an argument, never pasted in.
+"""
+
+KEPT = "/run/sickbay-persistence-mode"
+"""Gone with a reboot, as the mode itself is."""
 
 UUID = re.compile(r"GPU-[0-9A-Za-z-]{1,64}")
 TRIES = 2
@@ -83,7 +102,7 @@ class Reset:
             step="reset",
             node=node.name,
             image=policy.node_jobs.host_image,
-            argv=in_driver_root(pool, SCRIPT, "nvidia-smi --gpu-reset", ",".join(ill)),
+            argv=in_driver_root(pool, SCRIPT, "nvidia-smi --gpu-reset", ",".join(ill), KEPT),
             deadline=pool.deadlines.reset,
             host=True,
         )
