@@ -10,6 +10,10 @@ BENCH_ARGS ?=
 # A resolver for the locks only; what is installed comes from the locks.
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links
+# What the tests run in. Tools, and a driver for browsers, are half of all that would be fetched: `make test` does without
+# them, unless there is a Chromium to try the pages in.
+CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+TESTED_IN := $(if $(CHROMIUM),.dev,.tests)
 # Not compiled beforehand: most modules of the larger packages are never imported, and it takes longer than the download.
 PIP := $(BIN)/python -u -m pip --disable-pip-version-check install --require-virtualenv --no-compile
 # pip says three lines a package; here one line counts them, in its place where there is a terminal. What goes wrong pip
@@ -41,7 +45,7 @@ demo: $(VENV)/.runtime
 bench: $(VENV)/.runtime
 	@$(BIN)/sickbay bench $(BENCH_ARGS)
 
-test: $(VENV)/.dev
+test: $(VENV)/$(TESTED_IN)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 check: $(VENV)/.dev
@@ -57,23 +61,30 @@ format: $(VENV)/.dev
 lock: $(VENV)/.dev
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(COMPILE) $(UPGRADE) --group build -o requirements.lock
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(COMPILE) $(UPGRADE) --group dev -c requirements.lock -o requirements-dev.lock
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(COMPILE) --group build --group tests -c requirements-dev.lock -o requirements-tests.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov
 	find app workers simulator tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The stamps say what the environment holds: .runtime what the image needs, .dev all of that and the tools.
+# The stamps say what the environment holds: .runtime what the image needs, .tests what most tests need besides, .dev all.
 $(VENV)/.runtime: requirements.lock pyproject.toml | $(BIN)/python
 	@echo "Installing what Sickbay runs on into $(VENV) ..."
 	$(INSTALL)
 	@$(PIP) --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+$(VENV)/.tests: requirements-tests.lock pyproject.toml | $(BIN)/python
+	@echo "Installing what Sickbay runs on, and what its tests need, into $(VENV) ..."
+	$(INSTALL)
+	@$(PIP) --quiet --no-deps --no-build-isolation --editable .
+	@touch $(VENV)/.runtime $@
+
 $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/python
 	@echo "Installing what Sickbay runs on, and the tools to test and check it, into $(VENV) ..."
 	$(INSTALL)
 	@$(PIP) --quiet --no-deps --no-build-isolation --editable .
-	@touch $(VENV)/.runtime $@
+	@touch $(VENV)/.runtime $(VENV)/.tests $@
 
 # The first of these that is new enough. Each is run, since a name on the PATH may be a shim for nothing.
 $(BIN)/python:

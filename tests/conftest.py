@@ -14,9 +14,13 @@ from simulator import valkey as embedded
 # How long an example takes says more about the machine than about the code. The examples are the same in every run, so
 # that a change lands or does not by what it is.
 settings.register_profile(
-    "sickbay", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "thorough", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-settings.load_profile("sickbay")
+settings.register_profile("quick", settings.get_profile("thorough"), max_examples=25)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,8 +32,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--thorough",
         action="store_true",
-        help="Everything: also tests marked thorough, and every point of the crash trap instead of a sample.",
+        help="Everything: also tests marked thorough, every point of the crash trap, and all examples of a property.",
     )
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: stories mostly wait for the processes that they started."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 EVERY_WAY = """
@@ -49,6 +51,7 @@ def test_with_the_switch_each_skip_is_a_failure_that_names_its_reason(tmp_path: 
     assert [reason for reason in REASONS if f"--no-skips forbids that: Skipped: {reason}" not in result.stdout] == []
 
 
+@pytest.mark.thorough
 def test_without_the_switch_a_skip_is_a_skip(tmp_path: Path) -> None:
     result = run(tmp_path)
 

@@ -6,12 +6,13 @@ import ast
 import re
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LOCKS = ("requirements.lock", "requirements-dev.lock")
+LOCKS = ("requirements.lock", "requirements-tests.lock", "requirements-dev.lock")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -34,6 +35,8 @@ def locked(lock: str) -> dict[str, str]:
 def test_every_direct_dependency_is_locked(lock: str) -> None:
     groups = PROJECT["dependency-groups"]
     wanted = named(PROJECT["project"]["dependencies"]) | named(groups["build"])
+    if lock == "requirements-tests.lock":
+        wanted |= named(groups["tests"])
     if lock == "requirements-dev.lock":
         wanted |= {name for group in groups.values() for name in named(group)}
 
@@ -53,10 +56,11 @@ def test_a_lock_names_no_index(lock: str) -> None:
     assert not re.search(r"://|^--?[a-z]", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def test_tests_run_with_the_versions_of_the_image() -> None:
-    runtime, dev = ({name: entry.split(" ")[0] for name, entry in locked(lock).items()} for lock in LOCKS)
+@pytest.mark.parametrize(("smaller", "larger"), pairwise(LOCKS))
+def test_each_lock_has_what_the_smaller_one_has_in_the_same_versions(smaller: str, larger: str) -> None:
+    less, more = ({name: entry.split(" ")[0] for name, entry in locked(lock).items()} for lock in (smaller, larger))
 
-    assert {name: (version, dev.get(name)) for name, version in runtime.items() if dev.get(name) != version} == {}
+    assert {name: (version, more.get(name)) for name, version in less.items() if more.get(name) != version} == {}
 
 
 def test_the_package_cannot_be_uploaded() -> None:

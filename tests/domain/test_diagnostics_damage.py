@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.diagnostics import read_diagnosis
@@ -165,13 +165,11 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(json_values)
 def test_no_random_tree_passes_or_breaks_the_reader(tree: Any) -> None:
     assert read_diagnosis(json.dumps(tree)).verdict is not Verdict.PASS
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text())
 def test_no_text_breaks_the_reader(text: str) -> None:
     assert read_diagnosis(text).verdict is Verdict.INCONCLUSIVE

@@ -311,4 +311,4 @@ class Walk(RuleBasedStateMachine):
 
 
 TestWalk = Walk.TestCase
-TestWalk.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestWalk.settings = settings(stateful_step_count=40)

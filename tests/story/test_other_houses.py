@@ -34,6 +34,7 @@ def test_observe_changes_no_object_and_says_what_it_would_have_done(tmp_path: Pa
         assert before == {name: house.node(name)["metadata"]["uid"] for name in house.cluster.nodes}
 
 
+@pytest.mark.thorough
 def test_an_alert_that_comes_before_the_first_inventory_is_not_lost(tmp_path: Path) -> None:
     with a_house(tmp_path) as house:
         house.sickbay.children["watch"].kill()

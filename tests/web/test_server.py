@@ -97,6 +97,7 @@ def test_a_real_server_takes_deliveries_at_the_same_moment_and_counts_once(runni
     assert 'sickbay_webhook_bodies_total{status="202"} 8.0' in requests.get(f"{running.url}/metrics", timeout=5).text
 
 
+@pytest.mark.thorough
 def test_a_chunked_body_beyond_the_limit_is_refused(running: Running) -> None:
     chunks = (b"x" * 1024 * 1024 for _ in range(17))
 
@@ -122,6 +123,7 @@ def test_it_ends_in_order_when_told_to_and_logs_json(running: Running) -> None:
     assert any("Listening at" in line["event"] for line in lines)
 
 
+@pytest.mark.thorough
 def test_status_and_orders_reach_it(running: Running, environment: dict[str, str]) -> None:
     def sickbay(*arguments: str, answers: str = "") -> subprocess.CompletedProcess[str]:
         command = [*COMMAND, *arguments]
@@ -140,6 +142,7 @@ def test_status_and_orders_reach_it(running: Running, environment: dict[str, str
     assert (refused.returncode, "No operation 'op-nix'" in refused.stderr) == (3, True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("setting", "value", "told"),
     [
