@@ -42,3 +42,14 @@ def test_every_link_to_a_file_leads_to_one(page: str) -> None:
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", (ROOT / page).read_text(encoding="utf-8"))
 
     assert [link for link in links if "://" not in link and not ((ROOT / page).parent / link).exists()] == []
+
+
+def test_every_test_that_is_named_for_a_failure_of_the_field_exists() -> None:
+    named = re.findall(r"`(tests/\S+\.py)::(test_\w+)`", (ROOT / "docs" / "failures.md").read_text(encoding="utf-8"))
+
+    assert len(named) > 30
+    assert [
+        (file, test)
+        for file, test in named
+        if not (ROOT / file).exists() or f"def {test}(" not in (ROOT / file).read_text(encoding="utf-8")
+    ] == []

@@ -56,7 +56,7 @@ def test_a_lock_names_no_index(lock: str) -> None:
     assert not re.search(r"://|^--?[a-z]", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE)
 
 
-@pytest.mark.parametrize(("smaller", "larger"), pairwise(LOCKS))
+@pytest.mark.parametrize(("smaller", "larger"), list(pairwise(LOCKS)))
 def test_each_lock_has_what_the_smaller_one_has_in_the_same_versions(smaller: str, larger: str) -> None:
     less, more = ({name: entry.split(" ")[0] for name, entry in locked(lock).items()} for lock in (smaller, larger))
 

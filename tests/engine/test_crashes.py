@@ -59,7 +59,7 @@ def test_every_mutating_call_can_be_the_last_one(emptied: Callable[[], Store], n
         _lived_through(emptied(), SCENES[name], Trap(at=at, after=after))
 
 
-@pytest.mark.parametrize("first", [1, 7, 15])
+@pytest.mark.parametrize("first", [1, *(pytest.param(first, marks=pytest.mark.thorough) for first in (7, 15))])
 def test_a_worker_that_dies_again_and_again_still_ends_well(store: Store, first: int) -> None:
     """Each worker survives only a few calls; the story still moves on to its end."""
     story = Story(store)
