@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -25,11 +27,13 @@ class Gpu:
         return self.serial or self.uuid
 
     def is_same_as(self, other: Gpu) -> bool:
-        """Whether two sightings on one node mean one card: by serial, else UUID, else index."""
-        if self.serial and other.serial:
-            return self.serial == other.serial
-        if self.uuid and other.uuid:
-            return self.uuid == other.uuid
+        """Whether two sightings on one node mean one card: by UUID and serial as far as both know them, else by index.
+
+        Two GPUs of one board have one serial, and some tools report one that is none: two UUIDs are never one card.
+        """
+        told = [(mine, its) for mine, its in ((self.uuid, other.uuid), (self.serial, other.serial)) if mine and its]
+        if told:
+            return all(mine == its for mine, its in told)
         return self.index is not None and self.index == other.index
 
     def joined_with(self, other: Gpu) -> Gpu:
@@ -43,6 +47,18 @@ class Gpu:
     def __str__(self) -> str:
         name = "GPU" if self.index is None else f"GPU {self.index}"
         return f"{name} (serial {self.serial})" if self.serial else name
+
+
+def told_apart(gpus: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], str]:
+    """The GPUs of one node without the serials that several of them report, and the sentence that says so.
+
+    Such a serial names no single card: whatever were filed under it would mix what two of them have been through.
+    """
+    serials = Counter(gpu.serial for gpu in gpus if gpu.serial)
+    shared = sorted(serial for serial, count in serials.items() if count > 1)
+    alone = tuple(replace(gpu, serial=None) if gpu.serial in shared else gpu for gpu in gpus)
+    told = (f"{serials[serial]} GPUs report the serial {serial}, so it names none of them." for serial in shared)
+    return alone, " ".join(told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from app.domain.faults import Gpu, read_serial
+from app.domain.faults import Gpu, read_serial, told_apart
 from tests.building import a_case, a_fault, a_gpu, at
 
 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        (a_gpu(3, "S1", "U1"), a_gpu(5, "S1", "U2"), True),  # A serial outlives slot and firmware.
+        (a_gpu(3, "S1", "U1"), a_gpu(5, "S1", "U2"), False),  # The two GPUs of one board.
+        (a_gpu(3, "S1", "U1"), a_gpu(5, "S1", None), True),  # A serial outlives the slot.
         (a_gpu(3, "S1", "U1"), a_gpu(3, "S2", "U1"), False),
         (a_gpu(3, "S1", "U1"), a_gpu(5, None, "U1"), True),
         (a_gpu(3, None, "U1"), a_gpu(3, None, "U2"), False),
@@ -20,7 +21,7 @@ from tests.building import a_case, a_fault, a_gpu, at
         (Gpu(), Gpu(), False),  # Two unknown cards are not one card.
     ],
 )
-def test_two_sightings_are_one_card_by_serial_else_uuid_else_index(one: Gpu, other: Gpu, same: bool) -> None:
+def test_two_sightings_are_one_card_by_uuid_and_serial_else_by_index(one: Gpu, other: Gpu, same: bool) -> None:
     assert one.is_same_as(other) is same
     assert other.is_same_as(one) is same
 
@@ -87,3 +88,11 @@ def test_what_tools_print_instead_of_a_serial_is_no_key() -> None:
 def test_a_serial_is_a_text_whose_leading_zeros_count() -> None:
     given, key = a_case("serials")["leading_zeros"]
     assert read_serial(given) == key
+
+
+def test_a_serial_that_several_gpus_report_names_none_of_them_and_that_is_said() -> None:
+    listed = [a_gpu(0, "S1", "U0"), a_gpu(1, "S1", "U1"), a_gpu(2, "S2", "U2"), a_gpu(3, None, "U3")]
+    apart, told = told_apart(listed)
+    assert apart == (a_gpu(0, None, "U0"), a_gpu(1, None, "U1"), *listed[2:])
+    assert told == "2 GPUs report the serial S1, so it names none of them."
+    assert told_apart(listed[2:]) == (tuple(listed[2:]), "")

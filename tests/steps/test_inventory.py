@@ -165,3 +165,13 @@ def test_the_script_ends_as_the_tool_does_when_it_fails(tmp_path: Path) -> None:
     tool.chmod(0o755)
     ran = subprocess.run(["/bin/sh", "-c", SCRIPT], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=False)
     assert ran.returncode == 9
+
+
+def test_two_gpus_with_one_serial_are_told_apart_by_uuid_and_that_is_said() -> None:
+    told = judged(listed(serials=(*SERIALS[:4], SERIALS[3], *SERIALS[5:])))
+    assert isinstance(told, Done)
+    assert [(gpu.serial, gpu.uuid) for gpu in told.learned.gpus[3:5]] == [
+        (None, "GPU-gpu-a01-3"),
+        (None, "GPU-gpu-a01-4"),
+    ]
+    assert told.reason.endswith(" 2 GPUs report the serial 1650000003, so it names none of them.")

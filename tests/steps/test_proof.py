@@ -252,3 +252,10 @@ def test_the_deadline_counts_from_the_start_of_the_node_job() -> None:
 @pytest.mark.parametrize(("began", "reason"), [(True, "ContainersNotReady"), (False, "")])
 def test_one_that_began_or_tells_no_reason_is_said_to_run(began: bool, reason: str) -> None:
     assert "runs, for 45 min at most" in judged(a_job(FIRST, started=began, reason=reason)).reason
+
+
+def test_a_diagnosis_teaches_no_serial_that_two_gpus_report_and_says_so() -> None:
+    told = judged(an_ended(output=diagnosis((SERIALS[1], *SERIALS[1:]))))
+    assert isinstance(told, Done)
+    assert [gpu.serial for gpu in told.learned.gpus[:3]] == [None, None, SERIALS[2]]
+    assert told.reason.endswith(" 2 GPUs report the serial 1650000001, so it names none of them.")

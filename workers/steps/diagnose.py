@@ -7,10 +7,11 @@ from typing import ClassVar
 from app.domain.diagnostics import read_diagnosis
 from app.domain.effects import NodeJob
 from app.domain.facts import NodeView
-from app.domain.faults import Gpu
+from app.domain.faults import Gpu, told_apart
 from app.domain.operations import Operation
 from app.domain.outcomes import Learned, Verdict
 from app.domain.policies import Policy, Pool
+from app.domain.timeline import sentence
 from workers.proof import Proof, Proven, Run, expected_gpus
 
 SCRIPT = 'nv-hostengine >/dev/null 2>&1; exec dcgmi diag -r "$1" -j'
@@ -42,11 +43,12 @@ class Dcgm:
             expected_gpus=expected,
             required_tests=frozenset(pool.validation.required_tests) or None,
         )
-        gpus = tuple(Gpu(serial=gpu.serial, index=gpu.index) for gpu in diagnosis.gpus)
+        gpus, shared = told_apart([Gpu(serial=gpu.serial, index=gpu.index) for gpu in diagnosis.gpus])
         complete = len(gpus) == expected
         if expected is None and diagnosis.verdict is Verdict.PASS:
             return Proven(Verdict.INCONCLUSIVE, f"how many GPUs {run.node.name} must have is not known")
-        return Proven(diagnosis.verdict, diagnosis.reason, Learned(gpus=gpus if complete else ()))
+        reason = f"{sentence(diagnosis.reason)} {shared}" if shared else diagnosis.reason
+        return Proven(diagnosis.verdict, reason, Learned(gpus=gpus if complete else ()))
 
 
 class Diagnose(Proof):

@@ -10,6 +10,7 @@ from typing import ClassVar
 from app.domain.card_inventory import CardInventory, Found, became_of, read_inventory
 from app.domain.effects import NodeJob
 from app.domain.facts import NodeView
+from app.domain.faults import told_apart
 from app.domain.operations import Operation
 from app.domain.outcomes import Learned, Verdict
 from app.domain.policies import Policy, Pool
@@ -41,16 +42,17 @@ class CardList:
 
 def _compared(operation: Operation, listed: CardInventory, expected: int) -> Proven:
     node, ill = operation.node.name, blamed(operation)
-    gpus = tuple(card.gpu for card in listed.cards)
+    gpus, shared = told_apart([card.gpu for card in listed.cards])
+    also = f" {shared}" if shared else ""
     if ill is None:
         text = f"{node} has all {counted(len(gpus), 'GPU')}; no single one was to blame. It is validated as repaired."
         return Proven(Verdict.PASS, text)
     match became_of(ill, listed.cards, expected):
         case Found.OTHER:
-            text = f"{node} has another card in place of {ill}: it is validated as new."
+            text = f"{node} has another card in place of {ill}: it is validated as new.{also}"
             return Proven(Verdict.PASS, text, Learned(gpus=gpus, replaced=True))
         case Found.SAME:
-            text = f"{node} still has {ill}: it is validated as repaired, and stays under probation."
+            text = f"{node} still has {ill}: it is validated as repaired, and stays under probation.{also}"
             return Proven(Verdict.PASS, text, Learned(gpus=gpus))
         case _:
             return Proven(Verdict.INCONCLUSIVE, f"neither serial nor UUID tells whether {ill} is still in {node}")
