@@ -52,6 +52,8 @@ class Settings:
     """SICKBAY_BIND: HOST:PORT on which web listens. All addresses: in a container, the chart decides who reaches it."""
     url: str = "http://127.0.0.1:8080"
     """SICKBAY_URL: where commands reach the API, and the start of links in tickets and messages. No final slash."""
+    links: tuple[tuple[str, str], ...] = ()
+    """SICKBAY_LINKS: pages elsewhere that web links in its head, name and http(s) address. None."""
     log_level: str = "info"
     """SICKBAY_LOG_LEVEL: debug, info, warning or error. What is below it is not written."""
     unknown: tuple[str, ...] = ()
@@ -149,6 +151,17 @@ def _http_url(name: str, value: str) -> str:
     return value.rstrip("/")
 
 
+def _links(name: str, value: str) -> tuple[tuple[str, str], ...]:
+    read = []
+    for given in value.split():
+        label, equals, url = given.partition("=")
+        if not (label and equals):
+            remedy = "Write NAME=URL with spaces between several; an underscore in NAME is shown as a space."
+            raise ConfigurationError(f"{given!r} is not NAME=URL.", file=name, remedy=remedy)
+        read.append((label.replace("_", " "), _http_url(name, url)))
+    return tuple(read)
+
+
 READERS: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "SICKBAY_REDIS_URL": ("redis_url", _redis_url),
     "SICKBAY_POLICY": ("policy", _path),
@@ -159,6 +172,7 @@ READERS: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "SICKBAY_TRUSTED_USER_HEADER": ("trusted_user_header", _header),
     "SICKBAY_BIND": ("bind", _bind),
     "SICKBAY_URL": ("url", _http_url),
+    "SICKBAY_LINKS": ("links", _links),
     "SICKBAY_LOG_LEVEL": ("log_level", _one_of(LOG_LEVELS)),
 }
 """Each environment variable: the field it fills, and what turns its text into the value."""

@@ -62,6 +62,8 @@ def build(settings: Settings, policy: Policy, catalogue: Catalogue) -> Flask:
         api_tokens=settings.api_token_file,
         user_header=settings.trusted_user_header,
         https=settings.url.startswith("https://"),
+        links=settings.links,
+        policy_source=settings.policy.read_text(encoding="utf-8-sig"),
     )
     return create_app(parts)
 

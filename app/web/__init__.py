@@ -41,6 +41,7 @@ def create_app(given: Parts) -> Flask:
         brief=lanes.brief,
         looking=identity.looking,
         form_proof=sessions.form_proof,
+        outside_links=lambda: given.links,
         may_sign_in=lambda: given.api_tokens is not None,
     )
     app.jinja_env.tests["web_link"] = _is_web_link

@@ -1,10 +1,13 @@
-"""The pages: overview, operation, node, card, offenders. Rendered whole from the store, and useful without JavaScript.
+"""The pages: overview, operation, node, card, offenders, policy, activity, system.
+
+Rendered whole from the store, and useful without JavaScript.
 
 Orders have pages of their own (`app.web.acts`), to which these lead whoever is known.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +16,7 @@ from typing import Any, Final
 
 from flask import Blueprint, Response, current_app, render_template
 
-from app import offending
+from app import __version__, offending
 from app.domain.aims import possible
 from app.domain.offenders import count, is_offender, score
 from app.domain.operations import Operation, State
@@ -25,7 +28,8 @@ from app.vitals import read_vitals
 from app.web import etags, lanes, times
 from app.web.api import load_node, load_operation, operations_on
 from app.web.choices import choices
-from app.web.identity import looking
+from app.web.health import remarks
+from app.web.identity import NOT_PEOPLE, looking
 from app.web.parts import parts
 from app.web.problems import Problem
 
@@ -35,6 +39,11 @@ MOST_OPEN: Final = 1_000
 MOST_FINISHED: Final = 100
 LAST_ALERTS: Final = 8
 MOST_OFFENDERS: Final = 200
+ACTIVITY_OPERATIONS: Final = 100
+ACTIVITY_ORDERS: Final = 100
+ACTIVITY_ALERTS: Final = 100
+_CREDENTIALS: Final = re.compile(r"://[^/@\s]+@")
+"""A name and password in an address: a policy should not hold them, and whoever reads a page must not see them."""
 NAMED_TILES: Final = 40
 """Up to so many nodes the fleet's tiles have room for names."""
 
@@ -114,6 +123,40 @@ def offenders() -> Response:
         past=sum(card.reason is not None for card in cards),
         rules=here.policy.offenders,
     )
+
+
+@blueprint.get("/policy")
+def policy() -> Response:
+    """What leads to what, as this process has loaded it, and the file's own lines."""
+    here = parts()
+    members = Counter(node.pool for node in here.store.inventory.nodes())
+    shown = _CREDENTIALS.sub("://…@", here.policy_source).splitlines()
+    return _render("policy.html", policy=here.policy, members=members, lines=shown)
+
+
+@blueprint.get("/activity")
+def activity() -> Response:
+    """What people ordered, and what Alertmanager told."""
+    store = parts().store
+    latest, _ = store.operations.page(limit=ACTIVITY_OPERATIONS)
+    timelines = zip(latest, store.timeline.read_each([one.id for one in latest]), strict=True)
+    orders = [(one, entry) for one, entries in timelines for entry in entries if entry.actor not in NOT_PEOPLE]
+    orders.sort(key=lambda given: given[1].at, reverse=True)
+    return _render(
+        "activity.html",
+        orders=orders[:ACTIVITY_ORDERS],
+        read=len(latest),
+        alerts=store.alerts.last(ACTIVITY_ALERTS),
+        most=ACTIVITY_ALERTS,
+    )
+
+
+@blueprint.get("/system")
+def system() -> Response:
+    """Whether all of Sickbay is there, and how full it is."""
+    here = parts()
+    vitals = read_vitals(here.store, here.queues, here.policy, here.now())
+    return _render("system.html", vitals=vitals, remarks=tuple(remarks(vitals)), version=__version__)
 
 
 @blueprint.get("/favicon.ico")

@@ -31,6 +31,7 @@ class Parts:
     """`webhook_tokens` and `api_tokens` are files, read for each request. `now` is the only clock that views read.
 
     `user_header` is the header in which a trusted proxy names who asks. `https`: browsers reach the pages by it alone.
+    `links` are pages elsewhere, name and address, for the head of each page; `policy_source` is the policy's text.
     """
 
     store: Store
@@ -41,6 +42,8 @@ class Parts:
     api_tokens: Path | None = None
     user_header: str | None = None
     https: bool = False
+    links: tuple[tuple[str, str], ...] = ()
+    policy_source: str = ""
     body_limit: int = BODY_LIMIT
     now: Callable[[], datetime] = utc_now
     metrics: WebMetrics = field(default_factory=WebMetrics)

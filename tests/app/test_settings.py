@@ -123,3 +123,16 @@ def test_what_is_set_is_given() -> None:
 
 def test_the_password_in_the_redis_url_is_not_shown() -> None:
     assert PASSWORD not in repr(Settings(redis_url=f"redis://:{PASSWORD}@valkey:6379/0"))
+
+
+def test_links_have_names_with_spaces_and_addresses_of_the_web_only() -> None:
+    given = "Runbook=https://wiki.example/a=b?c=d  GPU_board=http://grafana.example/"
+    links = Settings.from_environment({"SICKBAY_LINKS": given}).links
+
+    assert links == (("Runbook", "https://wiki.example/a=b?c=d"), ("GPU board", "http://grafana.example"))
+
+
+@pytest.mark.parametrize("given", ["Runbook", "=https://x.example", "Runbook=javascript:alert(1)", "Runbook=", "a=//x"])
+def test_what_is_no_link_stops_the_start(given: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^SICKBAY_LINKS: "):
+        Settings.from_environment({"SICKBAY_LINKS": given})

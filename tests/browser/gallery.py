@@ -69,6 +69,8 @@ def open_gallery(store: Store, redis_url: str, directory: Path) -> Iterator[Gall
         catalogue=load_xids(ROOT / "config" / "xids.yaml"),
         webhook_tokens=tokens,
         api_tokens=tokens,
+        links=(("Runbook", "https://wiki.example/gpu"),),
+        policy_source=(ROOT / "config" / "policy.yaml").read_text(encoding="utf-8"),
     )
     server = make_server("127.0.0.1", 0, create_app(parts), threaded=True)
     gallery.url = f"http://127.0.0.1:{server.server_port}"

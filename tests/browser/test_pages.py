@@ -19,6 +19,9 @@ PAGES = (
     "/nodes/gpu-017",
     f"/gpus/{OFFENDER}",
     "/offenders",
+    "/policy",
+    "/activity",
+    "/system",
     "/pause",
     "/resume",
     "/sign-in",
@@ -96,3 +99,62 @@ def test_a_page_that_stands_open_shows_what_changes_and_keeps_the_focus(gallery:
     expect(page.get_by_text("a shelf of rack r3 moves")).to_be_visible()
     focused = "document.activeElement.getAttribute('aria-label')"
     assert page.evaluate(focused) == "gpu-022, operation op-7f3k0022"
+
+
+def test_rows_are_filtered_and_walked_by_key_and_the_address_keeps_the_filter(
+    gallery: Gallery, new_page: NewPage
+) -> None:
+    page = new_page()
+    page.goto(gallery.url)
+    page.keyboard.press("/")
+    page.keyboard.type("xid 95 budget")
+    expect(page.locator("#sifted")).to_have_text("0 of 9 shown")
+    page.get_by_role("searchbox").fill("gpu-022")
+    expect(page.locator("main article.row:visible")).to_have_count(1)
+    assert page.url.endswith("/?q=gpu-022")
+
+    page.reload()
+    expect(page.locator("main article.row:visible")).to_have_count(1)
+    gallery.store.pause.set("ana", "a shelf of rack r3 moves", gallery.now)
+    expect(page.get_by_text("a shelf of rack r3 moves")).to_be_visible()
+    expect(page.locator("main article.row:visible")).to_have_count(1)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/operations/op-7f3k0022")
+    page.keyboard.press("o")
+    page.wait_for_url(f"{gallery.url}/")
+
+
+def test_times_are_shown_in_utc_or_local_time_and_the_browser_remembers_which(
+    gallery: Gallery, new_page: NewPage
+) -> None:
+    page = new_page(timezone_id="Asia/Tokyo")
+    page.goto(f"{gallery.url}/operations/op-7f3k0017")
+    clock = page.locator("ol.time time").first
+    utc = clock.text_content()
+    assert utc == clock.get_attribute("datetime", timeout=1000)[11:19]  # type: ignore[index]
+
+    page.keyboard.press("u")
+
+    expect(page.get_by_role("button", name="local time")).to_be_visible()
+    assert str(clock.text_content())[-8:-6] == f"{(int(str(utc)[:2]) + 9) % 24:02}"
+    page.reload()
+    expect(page.get_by_role("button", name="local time")).to_be_visible()
+    assert str(clock.get_attribute("title")).endswith("local time")
+
+
+def test_the_keys_are_listed_and_can_be_turned_off(gallery: Gallery, new_page: NewPage) -> None:
+    page = new_page()
+    page.goto(f"{gallery.url}/offenders")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("next row, row before")
+    page.get_by_label("Listen to these keys").uncheck()
+    page.keyboard.press("Escape")
+
+    page.reload()
+    page.keyboard.press("o")
+    page.keyboard.press("?")
+
+    expect(page.get_by_role("dialog")).to_be_visible()
+    expect(page.get_by_label("Listen to these keys")).not_to_be_checked()
+    assert page.url.endswith("/offenders")

@@ -301,3 +301,64 @@ def test_the_last_alerts_name_the_node_that_each_is_about(web: Web) -> None:
 
     assert "GPUXidError on gpu-a01 repair" in told
     assert "GPUXidError pending" in told
+
+
+def test_the_policy_is_shown_as_loaded_with_its_lines_and_without_credentials(make_web: Callable[..., Web]) -> None:
+    source = "cluster:\n  name: test\n# <b>\npower:\n  url: https://me:secret@bmc.example/hook\n"
+    lowered = POLICY.lowered_to(Mode.OBSERVE)
+    web = make_web(policy=lowered, policy_source=source)
+    web.know(gpu_node("gpu-a01"))
+
+    html = web.client.get("/policy").text
+
+    assert "gpu mode observe nodes with nvidia.com/gpu.present=true ; 1 in the last inventory" in text(html)
+    assert "isolate cordon and drain, then a person decides" in text(html)
+    assert '<li id="L2"><a href="#L2" aria-label="Line 2">2</a><code>  name: test</code></li>' in html
+    assert "https://…@bmc.example/hook" in html
+    assert "secret" not in html
+    assert "# &lt;b&gt;" in html
+
+
+def test_the_activity_shows_what_people_ordered_and_what_alertmanager_told(web: Web) -> None:
+    web.know(gpu_node("gpu-a01"))
+    web.post(body(alert()))
+    assert "Nobody has ordered anything." in web.client.get("/activity").text
+    (operation,) = web.api("operations")["operations"]
+    web.order(f"operations/{operation['id']}/cancel", "a drill")
+
+    told = text(web.client.get("/activity").text)
+
+    assert "api token gpu-a01 Cancelled, the node is given back as it was: a drill." in told
+    assert "GPUXidError on gpu-a01 repair" in told
+    assert "sickbay gpu-a01" not in told.partition("Last alerts")[0]
+
+
+def test_the_system_page_says_what_is_alive_and_what_is_missing(web: Web) -> None:
+    told = text(web.client.get("/system").text)
+    assert "workers No worker was alive within" in told
+    assert "inventory The nodes were never read" in told
+
+    web.know(gpu_node("gpu-a01"))
+    for component in ("worker", "watch"):
+        web.store.heartbeats.beat(component, f"{component}-7", web.clock.now)
+
+    told = text(web.client.get("/system").text)
+    assert "complete Web, workers, watch and inventory are there." in told
+    assert "worker-7" in told
+    assert "cordons 0 of" in told
+
+
+@pytest.mark.parametrize("path", ["/policy", "/activity", "/system"])
+def test_a_page_that_stands_open_costs_nothing_while_nothing_changes(web: Web, path: str) -> None:
+    etag = web.client.get(path).headers["ETag"]
+    web.clock.forward(timedelta(seconds=5))
+
+    assert web.client.get(path, headers={"If-None-Match": etag}).status_code == 304
+
+
+def test_pages_elsewhere_are_linked_in_the_head_of_each_page(make_web: Callable[..., Web]) -> None:
+    web = make_web(links=(("GPU board", "https://grafana.example/d/gpu?a=1&b=2"),))
+
+    for path in ("/", "/system", "/nowhere"):
+        link = '<a class="outside" href="https://grafana.example/d/gpu?a=1&amp;b=2" rel="noopener noreferrer">'
+        assert f"{link}GPU board</a>" in web.client.get(path).text

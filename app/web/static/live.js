@@ -38,6 +38,7 @@ function swap(html) {
     if (now && then && now.innerHTML !== then.innerHTML) now.replaceChildren(...then.childNodes);
   }
   document.title = next.title;
+  document.dispatchEvent(new Event("sickbay:swapped"));
   if (focused) {
     const same = [...document.querySelectorAll("a, button")]
       .find((one) => (one.getAttribute("aria-label") ?? one.getAttribute("href")) === focused);
