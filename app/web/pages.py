@@ -21,7 +21,7 @@ from app.domain.aims import possible
 from app.domain.offenders import count, is_offender, score
 from app.domain.operations import Operation, State
 from app.domain.policies import Policy
-from app.domain.timeline import counted
+from app.domain.timeline import counted, spell
 from app.metrics import OPEN_STATES
 from app.store import NodeSummary
 from app.vitals import read_vitals
@@ -156,7 +156,7 @@ def system() -> Response:
     """Whether all of Sickbay is there, and how full it is."""
     here = parts()
     vitals = read_vitals(here.store, here.queues, here.policy, here.now())
-    return _render("system.html", vitals=vitals, remarks=tuple(remarks(vitals)), version=__version__)
+    return _render("system.html", vitals=vitals, remarks=tuple(remarks(vitals)), version=__version__, spell=spell)
 
 
 @blueprint.get("/favicon.ico")
