@@ -28,16 +28,17 @@ INSTALL = @all=$$(grep -c '^[a-z].*==' $<); n=0; say() { \
 			FAILED) exit 1 ;; \
 		esac; done; [ ! -t 1 ] || echo; }
 
-.PHONY: help demo test check format bench lock clean
+.PHONY: help demo test check control-plane format bench lock clean
 
 help:
-	@echo "make demo    watch a sick GPU being repaired on a simulated cluster   (DEMO_ARGS=...)"
-	@echo "make test    run all tests                                            (PYTEST_ARGS=...)"
-	@echo "make check   formatting, lint, types, and who may import whom"
-	@echo "make format  put the formatting right"
-	@echo "make bench   measure on a simulated cluster                           (BENCH_ARGS=...)"
-	@echo "make lock    write the locks anew from pyproject.toml                 (UPGRADE=--upgrade)"
-	@echo "make clean   remove the environment and all caches"
+	@echo "make demo            watch a sick GPU being repaired on a simulated cluster   (DEMO_ARGS=...)"
+	@echo "make test            run all tests                                            (PYTEST_ARGS=...)"
+	@echo "make control-plane   build a real control plane for the tests, once; needs Go"
+	@echo "make check           formatting, lint, types, and who may import whom"
+	@echo "make format          put the formatting right"
+	@echo "make bench           measure on a simulated cluster                           (BENCH_ARGS=...)"
+	@echo "make lock            write the locks anew from pyproject.toml                 (UPGRADE=--upgrade)"
+	@echo "make clean           remove the environment and all caches"
 
 demo: $(VENV)/.runtime
 	@$(BIN)/sickbay demo $(DEMO_ARGS)
@@ -57,6 +58,9 @@ check: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+control-plane: $(VENV)/.runtime
+	$(BIN)/python -m tests.chart.helm
 
 lock: $(VENV)/.dev
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(COMPILE) $(UPGRADE) --group build -o requirements.lock
