@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import requests
@@ -39,11 +39,17 @@ def empty_flask(directory: Path) -> Iterator[str]:
     url = f"http://127.0.0.1:{port}"
     try:
         ends = time.monotonic() + 20
-        while time.monotonic() < ends:
-            with suppress(requests.ConnectionError):
-                requests.post(f"{url}/", data=b"", timeout=1)
-                break
+        while not _answers(url):
+            if time.monotonic() > ends:
+                raise RuntimeError(f"the empty Flask route does not answer\n{child.log.read_text()[-1500:]}")
             time.sleep(0.05)
         yield url
     finally:
         child.stop()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.post(f"{url}/", data=b"", timeout=1).ok
+    except requests.RequestException:
+        return False

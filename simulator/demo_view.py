@@ -70,6 +70,8 @@ def _is_there(pod: Object) -> bool:
 
 
 def _state(node: Object) -> Text:
+    if not node["registered"]:
+        return Text("no such node", style="bold red")
     ready = Text("Ready", style="green") if node["ready"] else Text("NotReady", style="yellow")
     return ready.append(", cordoned", style="yellow") if node["unschedulable"] else ready
 

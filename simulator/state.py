@@ -35,10 +35,12 @@ def state_of(cluster: Cluster) -> Object:
 
 
 def _node(cluster: Cluster, machine: Machine) -> Object:
-    node = cluster.view.get("nodes", ("", machine.name)) or {"metadata": {}, "spec": {}, "status": {}}
+    found = cluster.view.get("nodes", ("", machine.name))
+    node = found or {"metadata": {}, "spec": {}, "status": {}}
     labels = node["metadata"].get("labels") or {}
     return {
         "name": machine.name,
+        "registered": found is not None,
         "up": machine.up,
         "power": "on" if machine.powered else "off",
         "ready": is_ready(node),

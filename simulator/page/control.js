@@ -85,20 +85,21 @@ function node(one) {
   const operands = state.operands.filter((each) => each.node === one.name);
   const waiting = operands.filter((each) => !each.ready).length;
   const owner = (card) => pods.find((each) => each.gpus.includes(card.index))?.name;
-  const ready = one.power === "off" ? ["bad", "✗ power off"] : one.ready ? ["good", "✓ Ready"] : ["bad", one.up ? "✗ NotReady" : "✗ down"];
+  const ready = !one.registered ? ["bad", "✗ no such node"] : one.power === "off" ? ["bad", "✗ power off"] : one.ready ? ["good", "✓ Ready"] : ["bad", one.up ? "✗ NotReady" : "✗ down"];
   return of(`article.panel.node${one.up ? "" : ".down"}`,
     of("div",
       of("h3", one.name), of(`span.chip.${ready[0]}`, ready[1]),
       one.unschedulable && of("span.chip.warn", "⊘ cordoned"),
-      of("span.boots.muted", `${one.rack} · boot ${one.boots}`)),
+      of("span.boots.muted", [one.rack, `boot ${one.boots}`].filter(Boolean).join(" · "))),
     of("div.gpus", one.gpus.map((card) => gpu(one, card, owner(card)))),
     Object.keys(one.labels).length > 0 && of("div.labels",
       Object.entries(one.labels).map(([key, value]) => of("span", `${key.replace("nvidia.com/gpu.deploy.", "deploy.")}=${value}`))),
     of("ul.pods",
       pods.map(pod),
-      pods.length === 0 && of("li.muted", "no pods of people here"),
-      of("li.muted", of("span", `${operands.length} operands of the GPU Operator`), of("span", waiting ? `${waiting} not ready` : "ready"))),
-    of("div.small",
+      !one.registered && of("li.muted", "The machine was taken away, or its node deleted; a node that comes under this name is another one."),
+      one.registered && pods.length === 0 && of("li.muted", "no pods of people here"),
+      one.registered && of("li.muted", of("span", `${operands.length} operands of the GPU Operator`), of("span", waiting ? `${waiting} not ready` : "ready"))),
+    one.registered && of("div.small",
       button(`cordon-${one.name}`, one.unschedulable ? "uncordon as alice" : "cordon as alice", () =>
         post("cordon", { node: one.name, unschedulable: !one.unschedulable }, () => `alice has ${one.unschedulable ? "un" : ""}cordoned ${one.name}.`)),
       button(`replace-${one.name}`, "replace the machine", () =>

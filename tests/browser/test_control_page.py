@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from simulator import cluster as clusters
+from simulator.clock import Durations
 from simulator.cluster import Cluster
 from simulator.ticket_desk import TicketDesk
 from tests.browser.conftest import NewPage
@@ -16,7 +17,9 @@ from tests.browser.conftest import NewPage
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    with clusters.start(speed=600, operator=("nvidia-device-plugin-daemonset", "nvidia-dcgm-exporter")) as started:
+    operator = ("nvidia-device-plugin-daemonset", "nvidia-dcgm-exporter")
+    # A machine is away for five seconds, so that a slow browser sees it too.
+    with clusters.start(speed=600, operator=operator, durations=Durations(another_machine=3000)) as started:
         yield started
 
 
@@ -40,6 +43,18 @@ def test_a_person_breaks_a_gpu_sees_it_and_puts_in_another_card(
     page.get_by_role("button", name="close this ticket").click()
     expect(page.locator("#more .chip.good")).to_have_text("closed")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_machine_that_is_replaced_is_gone_for_a_while_and_another_comes(cluster: Cluster, new_page: NewPage) -> None:
+    page = new_page(viewport={"width": 390, "height": 900})
+    page.goto(f"{cluster.url}/simulator/")
+    node, gpu = page.locator("article", has_text="gpu-a03"), page.locator('[data-key="gpu-gpu-a03-1"]')
+    before = gpu.get_attribute("title")
+    node.get_by_role("button", name="replace the machine").click()
+    expect(node).to_contain_text("no such node")
+    expect(node.get_by_role("button", name="cordon as alice")).to_have_count(0)
+    expect(node).to_contain_text("Ready")
+    assert before != gpu.get_attribute("title")
 
 
 def test_the_page_says_when_nobody_answers(cluster: Cluster, new_page: NewPage) -> None:

@@ -25,7 +25,8 @@ CARD = {"fault": 0, "healthy": True, "on_bus": True}
 CLUSTER = {
     "pods": PODS,
     "nodes": [
-        {"name": f"gpu-a0{one}", "ready": False, "unschedulable": True, "gpus": [CARD] * 8} for one in range(1, 5)
+        {"name": f"gpu-a0{one}", "registered": True, "ready": False, "unschedulable": True, "gpus": [CARD] * 8}
+        for one in range(1, 5)
     ],
 }
 
