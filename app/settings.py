@@ -158,7 +158,8 @@ def _links(name: str, value: str) -> tuple[tuple[str, str], ...]:
         if not (label and equals):
             remedy = "Write NAME=URL with spaces between several; an underscore in NAME is shown as a space."
             raise ConfigurationError(f"{given!r} is not NAME=URL.", file=name, remedy=remedy)
-        read.append((label.replace("_", " "), _http_url(name, url)))
+        _http_url(name, url)
+        read.append((label.replace("_", " "), url))  # as it was given: a page may need its final slash
     return tuple(read)
 
 

@@ -39,7 +39,8 @@ def staged(speed: float, port: int = 0) -> Iterator[Stage]:
         power = _hook(cluster, bmc.PREFIX, cluster.power_calls)
         machines = _hook(cluster, provider.PREFIX, cluster.provider_calls)
         policy.write_text(rendered(speed, tickets=tickets, power=power, provider=machines))
-        with SickbayComponents(directory, store.url, cluster.kubeconfig, policy, port) as sickbay:
+        links = {"SICKBAY_LINKS": f"Simulated_cluster={cluster.url}/simulator/"}
+        with SickbayComponents(directory, store.url, cluster.kubeconfig, policy, port, environ=links) as sickbay:
             cluster.alerting.send_to(sickbay.webhook_url, sickbay.webhook_token_file)
             _hand_in(cluster, sickbay, store, TicketDesk(tickets))
             yield Stage(cluster.url, sickbay.url, made)

@@ -129,7 +129,7 @@ def test_links_have_names_with_spaces_and_addresses_of_the_web_only() -> None:
     given = "Runbook=https://wiki.example/a=b?c=d  GPU_board=http://grafana.example/"
     links = Settings.from_environment({"SICKBAY_LINKS": given}).links
 
-    assert links == (("Runbook", "https://wiki.example/a=b?c=d"), ("GPU board", "http://grafana.example"))
+    assert links == (("Runbook", "https://wiki.example/a=b?c=d"), ("GPU board", "http://grafana.example/"))
 
 
 @pytest.mark.parametrize("given", ["Runbook", "=https://x.example", "Runbook=javascript:alert(1)", "Runbook=", "a=//x"])

@@ -1,4 +1,4 @@
-"""However the demo is ended, nothing of it runs on and nothing lies about. Real signals, real processes."""
+"""The demo from its start to its end: both pages, and whatever ends it, nothing runs on and nothing lies about."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import requests
 
+from simulator.demo_house import staged
 from tests.simulator.conftest import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +29,13 @@ def running_with(mark: str) -> list[str]:
         except OSError:  # it ended meanwhile, or is somebody else's
             continue
     return found
+
+
+@pytest.mark.thorough
+def test_each_page_leads_to_the_other() -> None:
+    with staged(60) as stage:
+        assert f'href="{stage.control}"' in requests.get(stage.sickbay, timeout=10).text
+        assert stage.cluster_state()["sickbay"] == stage.sickbay
 
 
 @pytest.mark.thorough
