@@ -123,6 +123,13 @@ class CardHistory(Protocol):
         """The faults of a serial or UUID, newest first."""
 
 
+class GpuCounts(Protocol):
+    """How many GPUs nodes have. The store answers this one."""
+
+    def when_well(self, uid: str) -> int | None:
+        """The most that the node was seen with while it was well; None when it was never seen so."""
+
+
 class Baselines(Protocol):
     """What peers measured. The store answers this one."""
 
@@ -144,3 +151,4 @@ class Ports:
     tickets: Tickets | None = None
     outbox: Outbox | None = None
     history: CardHistory | None = None
+    gpu_counts: GpuCounts | None = None

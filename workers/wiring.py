@@ -77,6 +77,7 @@ def wire(settings: Settings) -> Wiring:
         baselines=store.baselines,
         outbox=store.outbox,
         history=store.history,
+        gpu_counts=store.gpu_counts,
         tickets=tickets.connect(policy.tickets, policy.cluster.name),
         power=HttpPower(_hook(policy.power)) if policy.power else None,
         provider=HttpProvider(_hook(policy.provider)) if policy.provider else None,

@@ -18,6 +18,7 @@ from app.store.baselines import Baselines
 from app.store.breaker import BreakerState
 from app.store.connection import Link, connect
 from app.store.documents import NewerDocumentError, UnreadableDocumentError
+from app.store.gpu_counts import GpuCounts
 from app.store.heartbeats import Heartbeats
 from app.store.history import History
 from app.store.inventory import Inventories
@@ -88,6 +89,7 @@ class Store:
         self.pending = Pending(link)
         self.history = History(link)
         self.inventory = Inventories(link)
+        self.gpu_counts = GpuCounts(link)
         self.pause = Pauses(link)
         self.watchdog = Watchdog(link)
         self.heartbeats = Heartbeats(link)

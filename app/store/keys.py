@@ -38,6 +38,7 @@ KEYS: Final = {
     "ill": "sickbay:breaker:ill",
     "fleet": "sickbay:breaker:fleet",
     "inventory": "sickbay:inventory",
+    "gpu_counts": "sickbay:gpu-counts",
     "pause": "sickbay:pause",
     "signing_key": "sickbay:signing-key",
     "watchdog": "sickbay:watchdog",

@@ -42,6 +42,7 @@ class Story:
             baselines=self.store.baselines,
             outbox=self.store.outbox,
             history=self.store.history,
+            gpu_counts=self.store.gpu_counts,
         )
 
     @property

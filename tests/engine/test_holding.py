@@ -111,3 +111,14 @@ def test_a_person_who_takes_our_annotation_away_gets_the_node_without_our_other_
     after = story.cluster.nodes.get(NODE)
     assert after is not None
     assert (after.labels, after.annotations, after.unschedulable) == (before, {"team": "x"}, not uncordons)
+
+
+def test_a_node_that_lost_a_gpu_before_its_alert_is_not_released_with_fewer_than_it_had(story: Story) -> None:
+    story.store.gpu_counts.saw(story.cluster.nodes.all())
+    story.cluster.change_node(NODE, gpu_capacity=7, gpu_allocatable=7)
+    story.cluster.machine(NODE).reboot = "gpu-missing"
+    story.open()
+    operation = story.run()
+    assert operation.state == "needs-human", story.timeline()
+    assert "7 of 8 GPUs are back" in " ".join(story.timeline())
+    assert not story.cluster.uncordons

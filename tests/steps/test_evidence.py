@@ -8,8 +8,8 @@ from tests.building import a_node, a_pod, a_policy, an_operation, at
 from workers.steps.evidence import GPU_COUNT_LABEL, Evidence, Seen
 
 
-def noted(node: NodeView, *pods: PodView) -> Done:
-    told = Evidence().judge(an_operation(at_step="evidence"), Seen(node, pods), a_policy(), at(1))
+def noted(node: NodeView, *pods: PodView, when_well: int | None = 8) -> Done:
+    told = Evidence().judge(an_operation(at_step="evidence"), Seen(node, pods, when_well), a_policy(), at(1))
     assert isinstance(told, Done)
     return told
 
@@ -40,9 +40,23 @@ def test_many_pods_are_noted_by_the_first_few() -> None:
 )
 def test_a_lost_gpu_does_not_lower_what_the_node_must_have_again(capacity: int, label: str | None, gpus: str) -> None:
     labels = {GPU_COUNT_LABEL: label} if label else {}
-    assert noted(a_node(gpu_capacity=capacity, labels=labels)).memo["gpus"] == gpus
+    assert noted(a_node(gpu_capacity=capacity, labels=labels), when_well=None).memo["gpus"] == gpus
 
 
 def test_work_that_is_ending_or_has_no_controller_is_work_all_the_same() -> None:
     told = noted(a_node(), a_pod("notebook", controller_kind=""), a_pod(deleted_at=at(9)))
     assert "2 pods at work (ml/train-0, ml/notebook)" in told.reason
+
+
+def test_what_a_node_had_while_it_was_well_counts_and_never_having_seen_it_so_is_said() -> None:
+    broken, at_evidence = a_node(gpu_capacity=7, gpu_allocatable=7), an_operation(at_step="evidence")
+    known = Evidence().judge(at_evidence, Seen(broken, (), 8), a_policy(), at(1))
+    assert isinstance(known, Done)
+    assert (known.memo["gpus"], known.reason) == (
+        "8",
+        "Evidence noted: 7 of 8 GPUs allocatable, 0 pods at work, Ready.",
+    )
+    unknown = Evidence().judge(at_evidence, Seen(broken, ()), a_policy(), at(1))
+    assert isinstance(unknown, Done)
+    assert unknown.memo["gpus"] == "7"
+    assert unknown.reason.endswith("How many GPUs it has when it is well was never seen: what shows now counts.")

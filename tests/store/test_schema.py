@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ TYPES = {"sorted set": "zset"}
 def live(store: Store) -> None:
     """Two operations, one finished, with all that a store ever holds."""
     store.inventory.write([node("gpu-001", ready=False)], {"gpu-001": "train"}, {}, (), at=NOW)
+    store.gpu_counts.saw([replace(node("gpu-001"), ready=True, unschedulable=False, gpu_capacity=8, gpu_allocatable=8)])
     told = {"occurrence": "x", "alert": record(), "history": (row(serial="1", uuid="GPU-a"),), "entries": (entry("."),)}
     claim = ClaimRequest(owner="worker-a", until=NOW + MINUTE)
     opened = committed(store, operation("op-1"), **told)

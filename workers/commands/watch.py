@@ -85,6 +85,7 @@ class Watching:
         ours = frozenset(node.name for node in nodes if read_mark(node) is not None)
         try:
             self._wiring.store.inventory.write(nodes, pools, exporter_pods, ours, at=self._wiring.clock())
+            self._wiring.store.gpu_counts.saw(nodes)
         except StoreUnavailable as error:
             log.warning("inventory not written", error=str(error))
 

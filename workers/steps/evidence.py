@@ -25,6 +25,8 @@ class Seen:
 
     node: NodeView
     pods: tuple[PodView, ...]
+    when_well: int | None = None
+    """How many GPUs the node had when it was well, None when nobody saw it so."""
 
 
 class Evidence:
@@ -35,7 +37,8 @@ class Evidence:
 
     def look(self, operation: Operation, node: NodeView, ports: Ports) -> Seen:
         """The node, and the pods that are still on it."""
-        return Seen(node, ports.pods.on_node(node.name))
+        known = ports.gpu_counts.when_well(node.uid) if ports.gpu_counts else None
+        return Seen(node, ports.pods.on_node(node.name), known)
 
     def judge(self, operation: Operation, facts: Seen, policy: Policy, now: datetime) -> Outcome:
         """Boot id, GPU counts and pods; the count is what the node must have again before it is released."""
@@ -43,11 +46,14 @@ class Evidence:
         pods = sort_pods(facts.pods)
         work = [pod.full_name for pod in (*pods.go, *pods.leaving, *pods.asked_for)]
         shown = ", ".join(work[:SHOWN_PODS]) + (", …" if len(work) > SHOWN_PODS else "")
-        gpus = expected_gpus(node)
+        gpus = max(expected_gpus(node), facts.when_well or 0)
+        doubt = (
+            "" if facts.when_well else " How many GPUs it has when it is well was never seen: what shows now counts."
+        )
         text = (
             f"Evidence noted: {node.gpu_allocatable} of {counted(gpus, 'GPU')} allocatable, "
             f"{counted(len(work), 'pod')} at work{f' ({shown})' if shown else ''}, "
-            f"{'Ready' if node.ready else 'not Ready'}."
+            f"{'Ready' if node.ready else 'not Ready'}.{doubt}"
         )
         return Done(text, {"gpus": str(gpus), "boot_id": node.boot_id, "pods": shown})
 

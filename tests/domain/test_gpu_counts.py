@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import pytest
+
+from app.domain.facts import NodeView
+from app.domain.gpu_counts import MIG_CONFIG, PRODUCT, gpus_if_well
+from tests.building import a_node
+
+
+@pytest.mark.parametrize(
+    ("node", "gpus"),
+    [
+        (a_node(), 8),
+        (a_node(labels={MIG_CONFIG: "all-disabled", PRODUCT: "NVIDIA-H100-80GB-HBM3"}), 8),
+        (a_node(gpu_allocatable=7), None),
+        (a_node(gpu_capacity=0, gpu_allocatable=0), None),
+        (a_node(ready=False), None),
+        (a_node(unschedulable=True), None),
+        (a_node(labels={MIG_CONFIG: "all-1g.10gb"}, gpu_capacity=56, gpu_allocatable=56), None),
+        (a_node(labels={PRODUCT: "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb"}), None),
+        (a_node(labels={PRODUCT: "Tesla-T4-SHARED"}), None),
+    ],
+)
+def test_only_a_look_at_a_node_that_is_well_and_whole_counts_its_gpus(node: NodeView, gpus: int | None) -> None:
+    assert gpus_if_well(node) == gpus
