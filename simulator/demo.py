@@ -75,9 +75,10 @@ def command(name: str, once: bool, speed: float, port: int) -> None:  # noqa: FB
     telling = Telling(console, at_once=not stays or console.is_dumb_terminal)
     try:
         with ended_by_signals(), ExitStack() as everything:
+            console.print(scene.title, style="bold", soft_wrap=True)
             console.print("Starting Valkey, the simulated cluster, and Sickbay's web, worker and watch …", style="dim")
             stage = everything.enter_context(staged(speed, port))
-            _introduce(console, stage, scene)
+            _say_where(console, stage)
             if stays:
                 _show(console, stage, scene, telling)
             else:
@@ -151,8 +152,7 @@ class Telling:
             self._console.print(self.verdict(), soft_wrap=not self._console.is_terminal)
 
 
-def _introduce(console: Console, stage: Stage, scene: Scene) -> None:
-    console.print(scene.title, style="bold", soft_wrap=True)
+def _say_where(console: Console, stage: Stage) -> None:
     console.print(f"Watch it, Sickbay's page:  {stage.sickbay}", soft_wrap=True)
     console.print(f"Break it, the cluster:     {stage.control}", soft_wrap=True)
     tokens = f"To sign in: {stage.tokens}/api-token   For alerts of your own: {stage.tokens}/webhook-token"
