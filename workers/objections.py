@@ -101,7 +101,7 @@ class Objections:
 
     def _hold(self, operation: Operation, step: Step[Any], node: NodeView, now: datetime) -> Hold | None:
         pool = self.policy.pool_of(node.labels)
-        pause = self.store.pause.get()
+        found = self.store.survey.of(operation, limits_of(step.hurts, self.policy, pool, node.labels), now)
         codes = [fault.code for fault in operation.faults]
         seen = Circumstances(
             operation=operation,
@@ -111,12 +111,10 @@ class Objections:
             policy=self.policy,
             pool=pool,
             mode=self.policy.mode_for(pool, codes) if pool else Mode.OBSERVE,
-            paused=pause.sentence if pause else None,
-            tripped=self.store.breaker.sentence(self.policy.breaker),
-            budgets=self.store.operations.budgets(
-                limits_of(step.hurts, self.policy, pool, node.labels), now, operation=operation.id, node=node.name
-            ),
-            last_disruption=self.store.operations.last_disruption(node.name, besides=operation.id),
+            paused=found.pause.sentence if found.pause else None,
+            tripped=self.store.breaker.sentence(self.policy.breaker) if found.tripped else None,
+            budgets=found.budgets,
+            last_disruption=found.last_disruption,
             now=now,
         )
         return first_hold(seen)

@@ -21,10 +21,20 @@ class KnownNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """The nodes, and which node each exporter pod (`namespace/name`) runs on now."""
+    """The nodes, and which node each exporter pod (`namespace/name`) runs on now.
+
+    What they are called by is gathered once: thousands of alerts are placed by one inventory.
+    """
 
     nodes: tuple[KnownNode, ...] = ()
     exporter_pods: Mapping[str, str] = field(default_factory=dict)
+    by_name: Mapping[str, KnownNode] = field(init=False, repr=False, compare=False)
+    by_spelling: Mapping[str, frozenset[str]] = field(init=False, repr=False, compare=False)
+    """What a node may be called by, folded, to the names of those called so."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_name", {node.name: node for node in self.nodes})
+        object.__setattr__(self, "by_spelling", _spelt(self.nodes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +54,25 @@ class NotPlaced:
 
 def place(labels: Mapping[str, str], inventory: Inventory) -> Placed | NotPlaced:
     """The one node these labels name by name, host name, address or exporter pod."""
-    by_name = _names(inventory.nodes)
-    claims = {label: by_name.get(value, frozenset()) for label, value in _spellings(labels)}
+    known = inventory.by_spelling
+    claims = {label: known.get(value, frozenset()) for label, value in _spellings(labels)}
     pod = inventory.exporter_pods.get(f"{labels.get('namespace', '')}/{labels.get('pod', '')}")
     if pod is not None:
-        claims["pod"] = by_name.get(_folded(pod), frozenset())
+        claims["pod"] = known.get(_folded(pod), frozenset())
     claims = {label: names for label, names in claims.items() if names}
     if not claims:
         return NotPlaced(f"no node is known by {_quoted(labels)}")
     common = frozenset.intersection(*claims.values())
     if len(common) == 1:
         (name,) = common
-        return Placed(next(node for node in inventory.nodes if node.name == name))
+        return Placed(inventory.by_name[name])
     if common:
         return NotPlaced(f"{_quoted(labels)} fits {' and '.join(sorted(common))}", conflict=True)
     told = "; ".join(f"{label} means {' or '.join(sorted(names))}" for label, names in sorted(claims.items()))
     return NotPlaced(f"the labels contradict each other: {told}", conflict=True)
 
 
-def _names(nodes: Iterable[KnownNode]) -> dict[str, frozenset[str]]:
+def _spelt(nodes: Iterable[KnownNode]) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for node in nodes:
         for spelling in {_folded(node.name), *(_folded(address) for address in node.addresses)}:

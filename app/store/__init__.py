@@ -28,6 +28,7 @@ from app.store.pause import Pauses
 from app.store.pending import Pending
 from app.store.signing import SigningKey
 from app.store.standing import Standings
+from app.store.survey import Surveys
 from app.store.timeline import Timeline
 from app.store.values import (
     AlertRecord,
@@ -99,6 +100,7 @@ class Store:
         self.standing = Standings(link)
         self.signing_key = SigningKey(link)
         self.outbox = Outbox(link)
+        self.survey = Surveys(link)
 
     def ping(self) -> None:
         """Returns when Redis answers, else StoreUnavailable."""

@@ -37,6 +37,7 @@ SCRIPTS: Final = (
     "pending_done",
     "pending_put",
     "record_baseline",
+    "survey",
     "write_inventory",
 )
 

@@ -120,15 +120,9 @@ class Operations:
                 return found, position
         return found, None
 
-    def last_disruption(self, node: str, *, besides: str) -> datetime | None:
-        """When an operation other than `besides` last disrupted this node, or ended after doing so."""
-        return self._places.last_disruption(node, besides=besides)
-
-    def budgets(
-        self, limits: Sequence[Limit], now: datetime, *, operation: str = "", node: str = ""
-    ) -> tuple[Budget, ...]:
-        """Each budget with how far it is used up, as a commit of this operation on this node would count it."""
-        return self._places.budgets(limits, now, operation, node)
+    def budgets(self, limits: Sequence[Limit], now: datetime) -> tuple[Budget, ...]:
+        """Each budget with how far it is used up, as a commit would count it; `store.survey` for one operation."""
+        return self._places.budgets(limits, now)
 
     def reservations(self) -> dict[str, frozenset[str]]:
         """Budget to the nodes that hold a place in it."""

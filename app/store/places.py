@@ -30,20 +30,10 @@ class Places:
             found.setdefault(budget, set()).add(node)
         return {budget: frozenset(nodes) for budget, nodes in found.items()}
 
-    def budgets(self, limits: Sequence[Limit], now: datetime, operation: str, node: str) -> tuple[Budget, ...]:
-        """Each budget as a commit of this operation on this node would count it."""
-        if not limits:
-            return ()
-        asked = {"id": operation, "node": node, "budgets": [request(limit, now) for limit in limits]}
-        found = self._link.run("budgets", asked)
+    def budgets(self, limits: Sequence[Limit], now: datetime) -> tuple[Budget, ...]:
+        """Each budget as a commit would count it."""
+        found = self._link.run("budgets", {"budgets": [request(limit, now) for limit in limits]})
         return tuple(budget(limit, use) for limit, use in zip(limits, found, strict=True))
-
-    def last_disruption(self, node: str, *, besides: str) -> datetime | None:
-        """When an operation other than `besides` last disrupted this node, or ended after doing so."""
-        newest = self._link.ask("ZREVRANGE", KEYS["disruptions"] + node, 0, 1)
-        other = next((operation for operation in newest if operation != besides), None)
-        at = None if other is None else self._link.ask("ZSCORE", KEYS["disruptions"] + node, other)
-        return None if at is None else moment(at)
 
 
 def request(limit: Limit, now: datetime) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def fill(store: Store) -> None:
 def remembered(store: Store) -> list[object]:
     asked: list[object] = [store.operations.load("op-1"), store.operations.claim_on("op-1")]
     asked += [store.operations.open_on("gpu-001"), store.operations.due(NOW + timedelta(hours=1))]
-    asked += [store.operations.reservations(), store.operations.last_disruption("gpu-001", besides="")]
+    asked += [store.operations.reservations(), store.survey.of(operation("op-9"), limits({"disruptions": 3}), NOW)]
     asked += [store.timeline.read("op-1"), store.history.of("1"), store.pending.since(), store.pause.get()]
     return [*asked, store.inventory.read()]
 

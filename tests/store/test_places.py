@@ -261,33 +261,37 @@ class TestARate:
         one = committed(store, operation())
         for minute in range(5):
             one = committed(store, one, places=self.THREE, now=NOW + minute * MINUTE)
-        (rate,) = store.operations.budgets(self.THREE, NOW + 4 * MINUTE, operation=one.id, node="gpu-001")
+        (rate,) = store.survey.of(one, self.THREE, NOW + 4 * MINUTE).budgets
         assert rate.made == 1
         assert rate.holders == {"gpu-001"}
         assert store.operations.budgets(self.THREE, NOW + 10 * MINUTE)[0].made == 0
+
+
+def last_disruption(store: Store, node: str, *, besides: str) -> datetime | None:
+    return store.survey.of(operation(besides, node), (), NOW).last_disruption
 
 
 class TestLastDisruption:
     def test_it_is_the_other_operations_last_disruptive_commit(self, store: Store) -> None:
         mine = committed(store, operation(), disrupted=True)
         committed(store, mine, disrupted=True, now=NOW + MINUTE)
-        assert store.operations.last_disruption("gpu-001", besides="op-2") == NOW + MINUTE
-        assert store.operations.last_disruption("gpu-001", besides="op-1") is None
-        assert store.operations.last_disruption("gpu-002", besides="op-2") is None
+        assert last_disruption(store, "gpu-001", besides="op-2") == NOW + MINUTE
+        assert last_disruption(store, "gpu-001", besides="op-1") is None
+        assert last_disruption(store, "gpu-002", besides="op-2") is None
 
     def test_it_ends_with_its_operation(self, store: Store) -> None:
         mine = committed(store, operation(), disrupted=True)
         committed(store, finished(mine), now=NOW + timedelta(hours=1))
-        assert store.operations.last_disruption("gpu-001", besides="op-2") == NOW + timedelta(hours=1)
+        assert last_disruption(store, "gpu-001", besides="op-2") == NOW + timedelta(hours=1)
 
     def test_an_operation_that_disrupted_nothing_leaves_no_trace(self, store: Store) -> None:
         committed(store, finished(committed(store, operation())))
-        assert store.operations.last_disruption("gpu-001", besides="op-2") is None
+        assert last_disruption(store, "gpu-001", besides="op-2") is None
 
     def test_the_latest_of_several_others_counts(self, store: Store) -> None:
         for number in range(3):
             at = NOW + number * MINUTE
             mine = committed(store, operation(f"op-{number}"), disrupted=True, now=at)
             committed(store, finished(mine), now=at)
-        assert store.operations.last_disruption("gpu-001", besides="op-2") == NOW + MINUTE
-        assert store.operations.last_disruption("gpu-001", besides="op-9") == NOW + 2 * MINUTE
+        assert last_disruption(store, "gpu-001", besides="op-2") == NOW + MINUTE
+        assert last_disruption(store, "gpu-001", besides="op-9") == NOW + 2 * MINUTE
