@@ -49,6 +49,10 @@ bench: $(VENV)/.runtime
 test: $(VENV)/$(TESTED_IN)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
+# Some minutes of compiling into ~/.cache/sickbay. Without it, tests that need it are skipped.
+control-plane: $(VENV)/.runtime
+	$(BIN)/python -m tests.control_plane.binaries
+
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

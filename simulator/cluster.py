@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -15,31 +16,26 @@ import yaml
 from simulator import bmc, provider
 from simulator import clock as clocks
 from simulator.actors.alerting import Alerting
-from simulator.actors.client import ApiClient
-from simulator.actors.daemons import DaemonSets
-from simulator.actors.disruption import Disruption
-from simulator.actors.garbage import GarbageCollector
-from simulator.actors.jobs import Jobs
+from simulator.actors.client import ApiClient, ApiRefused
 from simulator.actors.kubelet import Kubelet
 from simulator.actors.kubelet_nodes import Nodes
-from simulator.actors.node_lifecycle import NodeLifecycle
 from simulator.actors.operands import NAMESPACE as OPERATOR
-from simulator.actors.operands import operands
-from simulator.actors.replicas import Replicas
-from simulator.actors.scheduler import Scheduler
+from simulator.actors.operands import operands, runtime_class
 from simulator.actors.view import ClusterView
 from simulator.actors.workloads import NAMESPACES as OF_PEOPLE
 from simulator.actors.workloads import workloads
 from simulator.api.audit import Audit
-from simulator.api.routes import Routes
+from simulator.api.routes import Beside, Routes
 from simulator.api.server import ApiServer
 from simulator.api.store import Store
 from simulator.bmc import Bmc
 from simulator.control import Control
+from simulator.controllers import controllers
 from simulator.hardware import Machine, machine
 from simulator.objects import node_names
 from simulator.provider import Provider
 from simulator.readiness import not_ready
+from simulator.real_api import KUBELET_HOST, Acts, RealApi
 from simulator.signed_calls import SignedCalls
 
 Object = dict[str, Any]
@@ -73,23 +69,32 @@ class Cluster:
         webhook_token_file: Path | None,
         cluster_label: str,
         durations: clocks.Durations | None,
+        real: RealApi | None,
     ) -> None:
         self.clock = clocks.started(speed, durations)
         self.nodes = node_names(nodes) if isinstance(nodes, int) else list(nodes)
         self.machines: dict[str, Machine] = {name: machine(name) for name in self.nodes}
         self.machines["control-1"] = machine("control-1", gpus=0)
+        self.real = real
         self.store = Store()
-        self.audit = Audit()
-        self.routes = Routes(self.store, self.audit, USERS, {})
+        audit = Audit()
+        self.audit: Acts = real.audit if real else audit
+        self.routes: Routes | Beside = Beside({}) if real else Routes(self.store, audit, USERS, {})
         self.server = ApiServer(self.routes, port)  # first: a port that is taken leaves no files
         self._directory = Path(tempfile.mkdtemp(prefix="simulated-cluster-"))
-        self.url = self.server.url
-        self.kubeconfig = write_kubeconfig(self._directory / "kubeconfig", self.url, "simulator-client")
-        self.api = ApiClient(self.url, "simulator-actors", "simulator-actors/1.0")
-        self.person = ApiClient(self.url, "simulator-person", "kubectl/v1.36.3 (linux/amd64) kubernetes/abcdef0")
+        self.url = real.url if real else self.server.url
+        self.control_url = f"{self.server.url}/simulator"
+        self.kubeconfig = (
+            real.kubeconfig if real else write_kubeconfig(self._directory / "kubeconfig", self.url, "simulator-client")
+        )
+        ca = str(real.ca) if real else None
+        kubectl = "kubectl/v1.36.3 (linux/amd64) kubernetes/abcdef0"
+        self.api = ApiClient(self.url, real.actors if real else "simulator-actors", "simulator-actors/1.0", verify=ca)
+        self.person = ApiClient(self.url, real.person if real else "simulator-person", kubectl, verify=ca)
         self.view = ClusterView(self.api)
-        self.kubelet = Kubelet(self.api, self.view, self.machines, self.clock)
-        self.node_keeper = Nodes(self.api, self.view, self.kubelet, self.clock)
+        tls = (real.certificate, real.key) if real else None
+        self.kubelet = Kubelet(self.api, self.view, self.machines, self.clock, tls)
+        self.node_keeper = Nodes(self.api, self.view, self.kubelet, self.clock, KUBELET_HOST if real else "")
         self.alerting = Alerting(self.machines, self.view, self.clock, cluster_label)
         if webhook_url:
             self.alerting.send_to(webhook_url, webhook_token_file)
@@ -106,28 +111,23 @@ class Cluster:
         """Starts the server and, where asked, the actors, the GPU Operator (None: without) and the workloads."""
         self.server.start()
         for name in NAMESPACES:
-            self.api.create("namespaces", "", {"metadata": {"name": name}})
+            with suppress(ApiRefused):  # a real server has some of them
+                self.api.create("namespaces", "", {"metadata": {"name": name}})
         if not actors:
             self.kubelet.logs.start()
             self._parties = [_LogsOnly(self.kubelet)]
             self.node_keeper.register()
             return
-        self._parties = [
-            NodeLifecycle(self.api, self.view, self.clock),
-            Scheduler(self.api, self.view),
-            Jobs(self.api, self.view, self.clock),
-            Replicas(self.api, self.view),
-            DaemonSets(self.api, self.view),
-            Disruption(self.api, self.view),
-            GarbageCollector(self.api, self.view),
-            self.kubelet,
-            self.node_keeper,
-        ]
+        beside = [] if self.real else controllers(self.api, self.view, self.clock)
+        self._parties = [*beside, self.kubelet, self.node_keeper]
         self.view.start()
         for party in self._parties:
             party.start()
         self.alerting.start()
         self._parties.append(self.alerting)
+        if operator is not None:
+            with suppress(ApiRefused):  # as above
+                self.api.create("runtimeclasses", "", runtime_class())
         created = [("daemonsets", one) for one in operands(operator)] if operator is not None else []
         created += workloads(self.nodes) if people else []
         for resource, one in created:
@@ -195,6 +195,7 @@ def start(  # noqa: PLR0913 - one call is the whole interface
     operator: tuple[str, ...] | None = (),
     cluster_label: str = "demo",
     durations: clocks.Durations | None = None,
+    real: RealApi | None = None,
 ) -> Cluster:
     """Starts a cluster and returns when its nodes are Ready and its workloads run.
 
@@ -209,6 +210,7 @@ def start(  # noqa: PLR0913 - one call is the whole interface
         operator: which DaemonSets of the GPU Operator; () is all, None none.
         cluster_label: the `cluster` label on alerts; empty leaves it out.
         durations: how long things take, where not as in reality.
+        real: a real API server to work against; `port` is then that of the control API alone.
     """
     cluster = Cluster(
         nodes=nodes,
@@ -218,6 +220,7 @@ def start(  # noqa: PLR0913 - one call is the whole interface
         webhook_token_file=webhook_token_file,
         cluster_label=cluster_label,
         durations=durations,
+        real=real,
     )
     try:
         cluster.run(actors=actors, people=workloads and actors, operator=operator if actors else None)

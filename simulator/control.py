@@ -230,6 +230,8 @@ class Control:
         return {}
 
     def _compact(self, _given: Object) -> Object:
+        if self._cluster.real is not None:
+            raise bad_request("a real API server forgets by itself")
         self._cluster.store.compact()
         return {}
 

@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from app.store import Store, connect
 from simulator import valkey as embedded
+from tests.control_plane import binaries
+from tests.control_plane.plane import ControlPlane
 
 # How long an example takes says more about the machine than about the code. The examples are the same in every run, so
 # that a change lands or does not by what it is.
@@ -59,6 +61,8 @@ def thorough(request: pytest.FixtureRequest) -> bool:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
+    if report.skipped and binaries.BUILD_THEM in _reason(report):
+        report.longrepr = (__file__, 0, _reason(report))  # one place for all of them, so that they are told in one line
     if item.config.getoption("--no-skips") and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped, and --no-skips forbids that: {_reason(report)}"
@@ -93,6 +97,15 @@ def valkey() -> Iterator[embedded.EmbeddedValkey]:
     """A real Valkey for the whole run; each test that asks for `store` finds it empty."""
     with embedded.start(appendonly=False) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    """A real control plane, booted once for all tests of this process. `tests.control_plane.emptying` empties it."""
+    if missing := binaries.missing(os.environ):
+        pytest.skip(f"needs a real control plane, and {missing[0]} is not built: {binaries.BUILD_THEM}")
+    with ControlPlane() as plane:
+        yield plane
 
 
 @pytest.fixture

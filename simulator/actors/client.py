@@ -27,6 +27,7 @@ PATHS = {
     "deployments": "/apis/apps/v1",
     "replicasets": "/apis/apps/v1",
     "statefulsets": "/apis/apps/v1",
+    "runtimeclasses": "/apis/node.k8s.io/v1",
 }
 
 
@@ -107,7 +108,8 @@ class ApiClient:
             sock = connection.sock
             if sock is not None:
                 with suppress(OSError):
-                    sock.shutdown(socket.SHUT_RDWR)
+                    # Past the TLS layer, which would forget its state while another thread reads.
+                    socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Frees the connections; call it when the threads that used them have ended."""

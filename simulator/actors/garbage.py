@@ -54,7 +54,9 @@ class GarbageCollector(Party):
             if "orphan" in finalizers:
                 self._api.patch(kind, *key_of(one), {"metadata": {"ownerReferences": None}})
             elif "deletionTimestamp" not in one["metadata"]:
-                self._api.delete(kind, *key_of(one), preconditions={"uid": one["metadata"]["uid"]})
+                # As it was seen: one that was orphaned meanwhile is left alone, and looked at again.
+                seen = {part: one["metadata"][part] for part in ("uid", "resourceVersion")}
+                self._api.delete(kind, *key_of(one), preconditions=seen)
         if "orphan" in finalizers or ("foregroundDeletion" in finalizers and not owned):
             left = [one for one in finalizers if one not in ("orphan", "foregroundDeletion")]
             self._api.patch(resource, *key, {"metadata": {"uid": uid, "finalizers": left or None}})

@@ -12,7 +12,7 @@ from collections import defaultdict
 from typing import Any
 
 from simulator.actors.actor import Actor, Party
-from simulator.actors.client import ApiClient
+from simulator.actors.client import ApiClient, ApiRefused
 from simulator.actors.pod_status import is_over, is_ready, now
 from simulator.actors.view import ClusterView, Key, controller_of, key_of, owner_reference
 from simulator.clock import Clock
@@ -89,9 +89,14 @@ class Jobs(Party):
         template = job["spec"]["template"]
         name = f"{job['metadata']['name'][:57]}-{secrets.token_hex(3)[:5]}"
         metadata = {**(template.get("metadata") or {}), "name": name, "ownerReferences": [owner_reference(job)]}
-        self._expected.setdefault(job["metadata"]["uid"], set()).add(name)
+        expected = self._expected.setdefault(job["metadata"]["uid"], set())
+        expected.add(name)
         pod = {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": template["spec"]}
-        self._api.create("pods", job["metadata"]["namespace"], pod)
+        try:
+            self._api.create("pods", job["metadata"]["namespace"], pod)
+        except ApiRefused:
+            expected.discard(name)  # admission said no: it is asked again
+            raise
 
     def _end_pods(self, pods: list[Object]) -> None:
         for pod in pods:

@@ -10,6 +10,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from simulator.actors import pod_status
@@ -31,7 +32,14 @@ BACKOFF_S = 10.0  # until a container that crashed is started again, at first
 class Kubelet:
     """Runs the pods of `machines`. `unready` names pods (namespace, app) whose probes fail, except on one node."""
 
-    def __init__(self, api: ApiClient, view: ClusterView, machines: dict[str, Machine], clock: Clock) -> None:
+    def __init__(
+        self,
+        api: ApiClient,
+        view: ClusterView,
+        machines: dict[str, Machine],
+        clock: Clock,
+        tls: tuple[Path, Path] | None = None,
+    ) -> None:
         self._api = api
         self._view = view
         self.machines = machines
@@ -41,7 +49,7 @@ class Kubelet:
         self._runs: dict[Key, Run] = {}
         self._lock = threading.RLock()
         self.actor = Actor("kubelet", self._look)
-        self.logs = LogServer(self._read_log)
+        self.logs = LogServer(self._read_log, tls=tls)
         self.power_off: Callable[[str], None] = lambda _node: None  # set by the nodes: this machine reboots
         self.node_changed: Callable[[str], None] = lambda _node: None  # set by the nodes: its status may be stale
         for machine in machines.values():

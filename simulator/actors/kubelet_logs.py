@@ -1,10 +1,15 @@
-"""The kubelets' own HTTP endpoint: /containerLogs/<namespace>/<pod>/<container> on 127.0.0.1, one port for all."""
+"""The kubelets' own endpoint: /containerLogs/<namespace>/<pod>/<container> on 127.0.0.1, one port for all.
+
+Plain HTTP for the simulated API server, HTTPS for a real one, which asks in no other way.
+"""
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,9 +17,12 @@ Read = Callable[[str, str], tuple[int, str]]
 
 
 class LogServer:
-    """Answers with what `read(namespace, pod)` returns: an HTTP code and text; code 0 is no answer at all."""
+    """Answers with what `read(namespace, pod)` returns: an HTTP code and text; code 0 is no answer at all.
 
-    def __init__(self, read: Read, port: int = 0) -> None:
+    `tls` is a certificate and its key.
+    """
+
+    def __init__(self, read: Read, port: int = 0, *, tls: tuple[Path, Path] | None = None) -> None:
         class Connection(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 path, query = urlsplit(self.path)[2:4]
@@ -39,6 +47,13 @@ class LogServer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", port), Connection)
         self._server.daemon_threads = True
+        if tls is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            # The handshake is made by the thread of the connection, not by the one that accepts.
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self.port = int(self._server.server_address[1])
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name="kubelet-logs", daemon=True

@@ -18,15 +18,19 @@ Object = dict[str, Any]
 
 
 class Nodes(Party):
-    """One node for each machine; a machine without GPUs is a control plane."""
+    """One node for each machine; a machine without GPUs is a control plane.
 
-    def __init__(self, api: ApiClient, view: ClusterView, kubelet: Kubelet, clock: Clock) -> None:
+    `host` is where a real API server finds the kubelets, all on one; the simulated one knows.
+    """
+
+    def __init__(self, api: ApiClient, view: ClusterView, kubelet: Kubelet, clock: Clock, host: str = "") -> None:
         self._api = api
         self._view = view
         self._kubelet = kubelet
         self._machines = kubelet.machines
         self._clock = clock
         self._away: set[str] = set()  # names whose machine is gone, and the next one has not come yet
+        self._host = host
         self.actor = Actor("kubelet-nodes", self._look)
         kubelet.power_off = self.reboot
         kubelet.node_changed = self.look_at
@@ -62,6 +66,8 @@ class Nodes(Party):
             else:
                 wanted = control_plane(name, boot_id=machine.boot_id, kubelet_port=port)
             wanted["status"]["conditions"] = conditions(ready=True, at=now())
+            if self._host:
+                wanted["status"]["addresses"].append({"type": "InternalDNS", "address": self._host})
             with suppress(ApiRefused):  # It is there: the status below makes it true.
                 self._api.create("nodes", "", wanted)
             self.actor.add(("status", name))

@@ -31,6 +31,16 @@ def operands(names: tuple[str, ...] = ()) -> list[Object]:
     )
 
 
+def runtime_class() -> Object:
+    """The class by which pods ask for the NVIDIA runtime; without the object the API server takes none of them."""
+    return {
+        "kind": "RuntimeClass",
+        "apiVersion": "node.k8s.io/v1",
+        "metadata": {"name": "nvidia"},
+        "handler": "nvidia",
+    }
+
+
 def _operand(name: str, label: str, image: str) -> Object:
     spec = {
         "nodeSelector": {f"nvidia.com/gpu.deploy.{label}": "true"},

@@ -49,6 +49,15 @@ DAEMON_SETS = Kind(group="apps", version="v1", plural="daemonsets", kind="Daemon
 DEPLOYMENTS = Kind(group="apps", version="v1", plural="deployments", kind="Deployment", short=("deploy",))
 REPLICA_SETS = Kind(group="apps", version="v1", plural="replicasets", kind="ReplicaSet", short=("rs",))
 STATEFUL_SETS = Kind(group="apps", version="v1", plural="statefulsets", kind="StatefulSet", short=("sts",))
+RUNTIME_CLASSES = Kind(
+    group="node.k8s.io",
+    version="v1",
+    plural="runtimeclasses",
+    kind="RuntimeClass",
+    namespaced=False,
+    status=False,
+    counted=False,
+)
 
 ALL = (
     NODES,
@@ -63,6 +72,7 @@ ALL = (
     DEPLOYMENTS,
     REPLICA_SETS,
     STATEFUL_SETS,
+    RUNTIME_CLASSES,
 )
 
 # (group, version, plural) as they stand in the path. events.k8s.io serves the core Events in its own form.

@@ -207,6 +207,26 @@ class Routes:
         )
 
 
+class Beside:
+    """Answers only what is not Kubernetes: the control API beside a real API server."""
+
+    def __init__(self, extra: dict[str, Extra]) -> None:
+        self.extra = extra
+
+    def answer(self, request: Request) -> Answer:
+        """The answer; a refusal is an answer too."""
+        try:
+            for prefix, ask in self.extra.items():
+                if request.path.startswith(prefix):
+                    return ask(request)
+            raise no_such_path()
+        except Refused as refused:
+            return Answer(code=refused.code, body=encode(refused.body), headers=refused.headers)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
 def named(path: str) -> Target:
     """What a path names.
 

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from simulator.api.routes import Answer, Request, Routes
+from simulator.api.routes import Answer, Beside, Request, Routes
 from simulator.api.statuses import Refused
 from simulator.api.store import encode
 
@@ -77,7 +77,7 @@ class _Listener(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], routes: Routes) -> None:
+    def __init__(self, address: tuple[str, int], routes: Routes | Beside) -> None:
         self.routes = routes
         self._open: dict[socket.socket, threading.Thread] = {}
         self._lock = threading.Lock()
@@ -117,7 +117,7 @@ class _Listener(ThreadingHTTPServer):
 class ApiServer:
     """Serves `routes` on 127.0.0.1 from a thread of its own; port 0 takes a free one."""
 
-    def __init__(self, routes: Routes, port: int = 0) -> None:
+    def __init__(self, routes: Routes | Beside, port: int = 0) -> None:
         self.routes = routes
         self._listener = _Listener(("127.0.0.1", port), routes)
         self.port = int(self._listener.server_address[1])

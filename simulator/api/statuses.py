@@ -70,6 +70,11 @@ def already_exists(kind: Kind, name: str) -> Refused:
     return Refused(409, "AlreadyExists", f'{kind.qualified} "{name}" already exists', details_of(kind, name))
 
 
+def forbidden(kind: Kind, name: str, why: str) -> Refused:
+    """Admission says no."""
+    return Refused(403, "Forbidden", f'{kind.qualified} "{name}" is forbidden: {why}', details_of(kind, name))
+
+
 def conflict(kind: Kind, name: str, why: str) -> Refused:
     """The object is not what the request took it for; `why` says in which way."""
     return Refused(

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from simulator.api.defaults import filled, new_uid
-from simulator.api.kinds import EVENTS, NAMESPACES, NODES, PODS, Kind
+from simulator.api.kinds import EVENTS, NAMESPACES, NODES, PODS, RUNTIME_CLASSES, Kind
 from simulator.api.managed_fields import managed
 from simulator.api.merge import merged
 from simulator.api.revision import revised
@@ -21,6 +21,7 @@ from simulator.api.statuses import (
     bad_request,
     conflict,
     details_of,
+    forbidden,
     invalid,
     modified,
     not_found,
@@ -42,7 +43,7 @@ def create(store: Store, kind: Kind, namespace: str, an_object: Any) -> Stored:
     """Stores a new object.
 
     Raises:
-        Refused: 400, 404 (no such namespace), 409 (the name is taken) or 422.
+        Refused: 400, 403 (a pod of an unknown runtime class), 404 (no such namespace), 409 (the name is taken) or 422.
     """
     given = _body_of(kind, an_object)
     metadata = dict(given.get("metadata") or {})
@@ -67,7 +68,15 @@ def create(store: Store, kind: Kind, namespace: str, an_object: Any) -> Stored:
             raise not_found(NAMESPACES, namespace)
         if store.get(kind, (namespace, name)) is not None:
             raise already_exists(kind, name)
+        if kind is PODS and (wanted := new["spec"].get("runtimeClassName")):
+            _admit_runtime(store, name, wanted)
         return store.put(kind, (namespace, name), new)
+
+
+def _admit_runtime(store: Store, pod: str, name: str) -> None:
+    """The admission plugin RuntimeClass."""
+    if store.get(RUNTIME_CLASSES, ("", name)) is None:
+        raise forbidden(PODS, pod, f'pod rejected: RuntimeClass "{name}" not found')
 
 
 def patch(store: Store, kind: Kind, key: Key, change: Any, *, status: bool = False, writer: str = "") -> Stored:

@@ -1,4 +1,4 @@
-"""Two clusters that answer to the same words: the fake one behind the ports, and the simulated one over HTTP.
+"""Clusters that answer to the same words: the fake one behind the ports, and over HTTP the simulated and a real one.
 
 What a test does here it does as somebody else than Sickbay; what Sickbay does goes through `ports`.
 """
@@ -6,11 +6,14 @@ What a test does here it does as somebody else than Sickbay; what Sickbay does g
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import requests
 
 from app.domain.facts import NodeView, PodView
 from simulator import objects
@@ -25,8 +28,21 @@ from workers.ports import NodeJobs, Nodes, Places, Pods
 
 NODE = "gpu-a01"
 OTHER_NODE = "gpu-a02"
+MERGE = "application/merge-patch+json"
 PATIENCE_S = 20.0
 _pause = threading.Event()
+
+
+class Answer(NamedTuple):
+    """What an API server said."""
+
+    code: int
+    body: dict[str, Any]
+
+    @property
+    def status(self) -> tuple[int, str, str]:
+        """Code, reason and message of a Status."""
+        return self.code, self.body.get("reason", ""), self.body.get("message", "")
 
 
 class ClusterUnderTest(Protocol):
@@ -91,8 +107,8 @@ class Fake:
         return self.cluster.change_node(NODE, labels={**node.labels, "somebody": "else"})
 
 
-class Simulated:
-    """The simulated cluster, spoken to by the real adapter through a kubeconfig."""
+class Served:
+    """A cluster with an API server, simulated or real, spoken to by the real adapter through a kubeconfig."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -103,6 +119,24 @@ class Simulated:
         self.places: Places = KubernetesPlaces(self.client)
         self._numbers = itertools.count(1)
         self._budgets: set[str] = set()
+
+    def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
+        """One bare request as somebody who may do everything."""
+        real = self.cluster.real
+        headers = {
+            "Authorization": f"Bearer {real.actors if real else 'simulator-actors'}",
+            "Content-Type": content_type,
+        }
+        answer = requests.request(
+            method,
+            self.cluster.url + path,
+            data=None if body is None else json.dumps(body),
+            headers=headers,
+            verify=str(real.ca) if real else True,
+            timeout=10,
+        )
+        found = answer.json()
+        return Answer(answer.status_code, found if isinstance(found, dict) else {})
 
     def until(self, condition: Callable[[], bool]) -> None:
         ends = time.monotonic() + PATIENCE_S

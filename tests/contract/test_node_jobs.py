@@ -101,7 +101,7 @@ def test_an_ended_node_job_has_its_exit_code_and_its_output(
 
 def test_a_node_job_that_hangs_is_ended_at_its_deadline(cluster: ClusterUnderTest) -> None:
     cluster.behave(bandwidth="hang")
-    cluster.node_jobs.start(node_job(argv=BENCHMARK, hours=0.05))
+    cluster.node_jobs.start(node_job(argv=BENCHMARK, hours=3 / 3600))
 
     view = ended(cluster)
 

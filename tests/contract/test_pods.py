@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from app.domain.facts import PodView
 from app.errors import PermanentPortError
-from tests.contract.clusters import NODE, ClusterUnderTest, Simulated, pod_named
+from simulator import objects
+from tests.contract.clusters import MERGE, NODE, OTHER_NODE, ClusterUnderTest, Served, pod_named
 
 WEB = {"app": "web"}
 
@@ -87,13 +89,13 @@ def test_two_evictions_cannot_both_take_the_last_place_of_a_budget(cluster: Clus
     assert cluster.pods.evict("default", "web-2", second) is not None
 
 
-def test_a_pod_under_two_budgets_can_never_be_evicted(simulated: Simulated) -> None:
-    uid = simulated.add_pod("web-1", labels=WEB)
+def test_a_pod_under_two_budgets_can_never_be_evicted(served: Served) -> None:
+    uid = served.add_pod("web-1", labels=WEB)
     for budget in ("one", "other"):
-        simulated.set_budget(budget, WEB, needed=0, healthy=1)
+        served.set_budget(budget, WEB, needed=0, healthy=1)
 
     with pytest.raises(PermanentPortError, match="default/web-1 is under more than one"):
-        simulated.pods.evict("default", "web-1", uid)
+        served.pods.evict("default", "web-1", uid)
 
 
 def test_the_inventory_knows_nodes_by_all_their_names_and_where_exporters_run(cluster: ClusterUnderTest) -> None:
@@ -104,3 +106,40 @@ def test_the_inventory_knows_nodes_by_all_their_names_and_where_exporters_run(cl
     assert NODE in node.addresses
     assert NODE in inventory.exporter_pods.values()
     assert all(name.startswith("gpu-operator/nvidia-dcgm-exporter-") for name in inventory.exporter_pods)
+
+
+def test_a_pod_with_a_finalizer_has_ended_and_stays_until_somebody_takes_it_away(served: Served) -> None:
+    uid = served.add_pod("web-1")
+    path = "/api/v1/namespaces/default/pods/web-1"
+    finalizers = {"metadata": {"finalizers": ["example.com/flush"]}}
+    assert served.ask("PATCH", path, finalizers, MERGE).code == 200
+
+    served.pods.evict("default", "web-1", uid)
+
+    # The kubelet is done with it, which a real API server shows by a grace of nothing.
+    served.until(lambda: served.ask("GET", path).body["metadata"].get("deletionGracePeriodSeconds") == 0)
+    pod = pod_named(served, "web-1")
+    assert pod is not None
+    assert pod.deleted_at is not None
+    assert served.ask("PATCH", path, {"metadata": {"finalizers": None}}, MERGE).code == 200
+    served.until(lambda: pod_named(served, "web-1") is None)
+
+
+def test_a_pod_that_comes_back_under_its_name_is_another_pod(served: Served) -> None:
+    template = {"metadata": {"labels": WEB}, "spec": objects.pod("web")["spec"]}
+    body = {"serviceName": "web", "replicas": 1, "selector": {"matchLabels": WEB}, "template": template}
+    served.cluster.api.create("statefulsets", "default", {"metadata": {"name": "web"}, "spec": body})
+
+    def found() -> dict[str, PodView]:
+        nodes = (NODE, OTHER_NODE)
+        return {pod.uid: pod for node in nodes for pod in served.pods.on_node(node) if pod.name == "web-0"}
+
+    served.until(lambda: any(pod.phase == "Running" for pod in found().values()))
+    (first,) = found().values()
+
+    served.pods.evict("default", "web-0", first.uid)
+
+    served.until(lambda: bool(found()) and first.uid not in found())
+    assert served.pods.evict("default", "web-0", first.uid) is None
+    (second,) = found().values()
+    assert second.deleted_at is None

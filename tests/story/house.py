@@ -15,6 +15,7 @@ import requests
 from simulator import cluster as clusters
 from simulator import valkey
 from simulator.cluster import Cluster
+from simulator.real_api import RealApi
 from simulator.sickbay_components import SickbayComponents
 from simulator.valkey import EmbeddedValkey
 
@@ -36,7 +37,7 @@ class House:
 
     def strike(self, what: str, **body: Any) -> None:
         """Lets something befall the cluster through the simulator's control API."""
-        requests.post(f"{self.cluster.url}/simulator/{what}", json=body, timeout=10).raise_for_status()
+        requests.post(f"{self.cluster.control_url}/{what}", json=body, timeout=10).raise_for_status()
 
     def post(self, *alerts: Object, status: str = "firing") -> Object:
         """Posts these alerts as Alertmanager would; what Sickbay answers."""
@@ -86,7 +87,7 @@ class House:
 
     def cluster_state(self) -> Object:
         """Machines, pods and checkpoints, as the simulator tells them."""
-        return dict(requests.get(f"{self.cluster.url}/simulator/state", timeout=10).json())
+        return dict(requests.get(f"{self.cluster.control_url}/state", timeout=10).json())
 
     def node(self, name: str) -> Object:
         """The Node object."""
@@ -138,11 +139,15 @@ def a_house(
     workers: int = 1,
     environ: Mapping[str, str] | None = None,
     workloads: bool = True,
+    real: RealApi | None = None,
 ) -> Iterator[House]:
-    """A house that is ready: watch has written the inventory, workers live, alerts go to the receiver."""
+    """A house that is ready: watch has written the inventory, workers live, alerts go to the receiver.
+
+    With `real` its cluster has a real control plane.
+    """
     with (
         valkey.start() as store,
-        clusters.start(nodes=nodes, speed=SPEED, workloads=workloads) as cluster,
+        clusters.start(nodes=nodes, speed=SPEED, workloads=workloads, real=real) as cluster,
         SickbayComponents(
             directory, store.url, cluster.kubeconfig, POLICY, workers=workers, environ=environ or {}
         ) as sickbay,

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from tests.control_plane.emptying import emptied
 from tests.story.house import House, a_house, an_alert, eventually
 
 
-@pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """One house for all of these; each test has nodes of its own."""
-    with a_house(Path(tmp_path_factory.mktemp("house")), nodes=9) as whole:
+@pytest.fixture(scope="module", params=["simulated", "real"])
+def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """One house for all of these, on each kind of control plane; each test has nodes of its own."""
+    plane = request.getfixturevalue("control_plane") if request.param == "real" else None
+    with (
+        nullcontext() if plane is None else emptied(plane) as real,
+        a_house(Path(tmp_path_factory.mktemp("house")), nodes=9, real=real) as whole,
+    ):
         yield whole
 
 
