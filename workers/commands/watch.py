@@ -42,8 +42,8 @@ log = structlog.get_logger("sickbay.watch")
 def command() -> None:
     """Watch nodes, pods and node jobs, and wake the operations that they concern.
 
-    Needs Redis (SICKBAY_REDIS_URL) and read rights on the cluster. Without it, operations still go on when they are
-    due, more slowly; alerts wait as pending, since the inventory grows old.
+    Needs Redis (SICKBAY_REDIS_URL) and read rights on the cluster. Without it nothing that is due is handed to a
+    worker, and the inventory grows old: alerts wait as pending, and nothing more is disrupted.
     """
     settings = Settings.from_environment()
     settings.require_redis_url()
