@@ -21,11 +21,10 @@ from typing import Any
 import structlog
 from rq.timeouts import BaseTimeoutException
 
-from app.domain import operations
+from app.domain import operations, repeats
 from app.domain.budgets import CORDONS, DISRUPTIONS
 from app.domain.effects import Effect
 from app.domain.facts import NodeView
-from app.domain.faults import Gpu
 from app.domain.guards import Hurts, limits_of
 from app.domain.operations import Changed, Operation
 from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Wait
@@ -33,12 +32,14 @@ from app.domain.policies import Policy
 from app.domain.tickets import intent_of
 from app.domain.timeline import Entry
 from app.errors import PermanentPortError, StoreUnavailable, TemporaryPortError
+from app.learning import cards_by_both_names, measured
 from app.logs import about
 from app.store import Change, Claim, ClaimedBy, ClaimRequest, Committed, Conflict, NoPlace, Store
 from workers.acts import perform
+from workers.left_running import in_the_way
 from workers.objections import Objections
 from workers.ports import NodeChangedError, Ports
-from workers.step import Step
+from workers.step import Step, current
 
 CLAIM = timedelta(seconds=60)
 """How long a worker may act on one intent; one that died is taken over after this."""
@@ -105,7 +106,7 @@ class Engine:
             assert node is not None  # noqa: S101 - a node that is gone is an interruption, so it has stopped above
             step = self._step(operation)
             facts = step.look(operation, node, self.ports)
-            judged = step.judge(operation, facts, self.policy, now)
+            judged = self._lasting(operation, step.judge(operation, facts, self.policy, now), now)
             held = self.objections.held(operation, step, node, now) if isinstance(judged, Act) else None
         except TemporaryPortError as error:
             judged = _later(operation, error)
@@ -121,6 +122,17 @@ class Engine:
             assert node is not None  # noqa: S101 - only a node that is there is judged
             return self._act(operation, node, self._step(operation), judged, now)
         return self._outcome(operation, judged, now)
+
+    def _lasting(self, operation: Operation, judged: Act | Outcome, now: datetime) -> Act | Outcome:
+        """What was judged, or what comes before it: the end of an earlier node job, a pause before an act undone."""
+        planned = current(operation)
+        if isinstance(judged, Wait):
+            return replace(judged, memo={**judged.memo, **repeats.begun_anew(planned)})
+        if isinstance(judged, Act):
+            judged = in_the_way(operation, judged, self.ports.node_jobs, now) or judged
+        if isinstance(judged, Act):
+            return repeats.held_back(planned, judged, now) or judged
+        return judged
 
     def _act(self, operation: Operation, node: NodeView, step: Step[Any], act: Act, now: datetime) -> bool:
         """Intent, look again, act."""
@@ -179,14 +191,17 @@ class Engine:
             now = self.clock()
             if now + CALL > claim.until or self._overtaken(operation, step):
                 break
+            tried = repeats.done_again(current(operation), effects, now)
             if step.hurts is Hurts.RUNNING_WORK and now - looked_at > FRESH:
                 if self.objections.looked_again(operation, step, self.clock) is not None:
                     break
                 looked_at = now
             try:
                 answers.update(perform(effect, self.ports, now))
+                answers.update(tried)
                 log.info("acted", effect=type(effect).__name__, key=effect.key)
             except NodeChangedError:
+                answers.update(tried)
                 break
             except TemporaryPortError as error:
                 trouble = _later(operation, error)
@@ -216,12 +231,13 @@ class Engine:
     ) -> bool:
         if operation.current is None:  # a failed read while it waits before a person: nothing has changed
             return self._settle(operation, operations.ask(operation, operation.reason, asks="", now=now), now)
-        if isinstance(outcome, Done | Failed):
-            operation = self._learn(operation, outcome.learned, now)
+        learned = outcome.learned if isinstance(outcome, Done | Failed) else Learned()
+        operation = operations.learn(operation, learned)
         changed = operations.apply(operation, outcome, now=now)
         more = not isinstance(outcome, Wait | NeedsHuman)
         # A rung counts as tried from its first step on, also when that had nothing to act on.
-        return self._settle(operation, changed, now, claim, answers, more=more, attempt=operations.next_rung(operation))
+        attempt = operations.next_rung(operation)
+        return self._settle(operation, changed, now, claim, answers, more=more, attempt=attempt, learned=learned)
 
     def _settle(
         self,
@@ -233,8 +249,13 @@ class Engine:
         *,
         more: bool | None = None,
         attempt: str | None = None,
+        learned: Learned | None = None,
     ) -> bool:
-        """Commits what has become of the operation. True when the next turn may find more to do at once."""
+        """Commits what has become of the operation. True when the next turn may find more to do at once.
+
+        What a proof has `learned` of cards and bandwidth is stored by the same commit: a proof that lost a race, or
+        whose worker died, has measured nothing.
+        """
         operation, entries = changed
         change = Change(
             operation=operation,
@@ -244,6 +265,8 @@ class Engine:
             drop_claim_of=claim.owner if claim else None,
             attempt=attempt,
             worker=self.owner,
+            joins=cards_by_both_names(operation) if learned else (),
+            baseline=measured(operation, learned, now) if learned else None,
             now=now,
         )
         committed = self.store.operations.commit(change)
@@ -275,16 +298,6 @@ class Engine:
             )
             if not isinstance(self.store.operations.commit(change), Conflict):
                 return
-
-    def _learn(self, operation: Operation, learned: Learned, now: datetime) -> Operation:
-        """The operation with its cards known by serial, their histories joined and the baseline kept. Idempotent."""
-        known = operations.learn(operation, learned)
-        for card in (fault.gpu for fault in known.faults):
-            if isinstance(card, Gpu) and card.serial and card.uuid:
-                self.store.history.join(card.uuid, card.serial)
-        if learned.bus_bandwidth is not None and learned.baseline:
-            self.store.baselines.record(learned.baseline, known.node.name, learned.bus_bandwidth, now)
-        return known
 
     def _say(self, operation: Operation, entries: tuple[Entry, ...]) -> None:
         for entry in entries:

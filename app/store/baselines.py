@@ -18,10 +18,7 @@ class Baselines:
 
     def record(self, key: str, node: str, gb_s: float, at: datetime) -> None:
         """This node's value from now on, bus bandwidth in GB/s."""
-        forget = at - timedelta(seconds=BOUNDS["baseline_s"])
-        document = write(Baseline(key=key, node=node, gb_s=gb_s, at=at))
-        times = {"now": str(micros(at)), "forget": str(micros(forget))}
-        self._link.run("record_baseline", {"key": plain(key), "node": node, "document": document, **times})
+        self._link.run("record_baseline", request(Baseline(key=key, node=node, gb_s=gb_s, at=at)))
 
     def peers(self, key: str, besides: str) -> tuple[float, ...]:
         """The values of the other nodes in GB/s, ascending."""
@@ -34,3 +31,10 @@ class Baselines:
 
     def _of(self, name: str) -> list[Baseline]:
         return read_readable(Baseline, self._link.ask("HVALS", KEYS["baseline"] + name))
+
+
+def request(measured: Baseline) -> dict[str, str]:
+    """What a node measured, as the scripts take it."""
+    forget = measured.at - timedelta(seconds=BOUNDS["baseline_s"])
+    times = {"now": str(micros(measured.at)), "forget": str(micros(forget))}
+    return {"key": plain(measured.key), "node": measured.node, "document": write(measured), **times}

@@ -10,11 +10,11 @@ from typing import Any
 
 from app.domain.budgets import Budget, Limit
 from app.domain.operations import Operation, State
-from app.store import attempts, breaker, outbox, places
+from app.store import attempts, baselines, breaker, outbox, places
 from app.store.alerts import delivery
 from app.store.connection import Link
 from app.store.documents import FORMS, NewerDocumentError, micros, moment, read, read_readable, write
-from app.store.keys import BOUNDS, KEYS
+from app.store.keys import BOUNDS, KEYS, plain
 from app.store.values import (
     Change,
     Claim,
@@ -178,6 +178,8 @@ def _request(change: Change) -> dict[str, Any]:
         "ill": None if change.ill is None else breaker.request(change.ill, change.now),
         "hurts": change.hurts,
         "ticket": outbox.request(change.ticket),
+        "joins": [{"uuid": plain(uuid), "serial": plain(serial)} for uuid, serial in change.joins],
+        "baseline": None if change.baseline is None else baselines.request(change.baseline),
     }
 
 

@@ -88,6 +88,8 @@ class Change:
     * `attempt` is the rung that this commit begins; it counts once for the node and for each card with a fault.
     * `ill` says that the node fell ill, which may trip the breaker of those rules.
     * `hurts`: it is the intent of an act that hurts, which a tripped breaker refuses.
+    * `joins` are cards (UUID, serial) whose records stand under the serial from now on.
+    * `baseline` is what the node measured.
     * `ticket` takes the right to open that ticket. It is refused as a Conflict while another open operation has it.
     """
 
@@ -110,6 +112,8 @@ class Change:
     ill: FellIll | None = None
     hurts: bool = False
     ticket: TicketIntent | None = None
+    joins: tuple[tuple[str, str], ...] = ()
+    baseline: Baseline | None = None
 
 
 @dataclass(frozen=True, slots=True)

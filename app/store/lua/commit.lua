@@ -158,6 +158,8 @@ end
 for budget, count in pairs(freed) do wake(budget, count) end
 
 if ticket then redis.call('SET', K.ticket .. ticket.name, ticket.document, 'EX', BOUND.ticket_s) end
+for _, card in ipairs(request.joins or {}) do join_card(card.uuid, card.serial) end
+if request.baseline then keep_baseline(request.baseline) end
 -- One rung of one operation is one attempt, at the time it was first begun.
 local attempt = request.attempt
 if attempt then
