@@ -39,6 +39,8 @@ class FakeNodeJobs:
         self._waiting: set[str] = set()
         self.started: list[NodeJob] = []
         """Every node job that was really created, in order."""
+        self.ended: list[NodeJobView] = []
+        """How each of them ended that did, with its output, in order."""
 
     def start(self, job: NodeJob) -> None:
         with self._world.now():
@@ -217,6 +219,7 @@ class FakeNodeJobs:
             reason=reason,
         )
         running.output = output
+        self.ended.append(replace(running.view, output=output))
         self._later(KEPT_AFTER_END, uid, lambda _uid: self._forget(running))
 
     def _forget(self, running: _Running) -> None:
