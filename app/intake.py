@@ -144,9 +144,11 @@ class Intake:
         fault = case.triage.fault(case.alert, known.node.name)
         if self._is_own_act(known, fault):
             return self._attach(case, known, fault)
+        kept = any(other.is_same_as(fault) for other in known.faults)
+        if known.giving_back and not kept:  # whoever ordered that did not know of it, and nothing would come of it here
+            return self._put_off(case, f"{known.id} gives {known.node.name} back by order and must end first.")
         joined = join(known, fault, ladder=case.triage.ladder, now=case.now)
         if joined is None:
-            kept = any(other.is_same_as(fault) for other in known.faults)
             told = f"{known.id} knows this fault." if kept else f"{known.id} holds as many faults as are kept."
             return self._note(case, told, node=known.node.name, decision=Decision.REFRESH, operation=known.id)
         operation, entries = joined
