@@ -58,6 +58,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/hadolint Dockerfile images/*/Dockerfile
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
