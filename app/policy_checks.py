@@ -30,6 +30,7 @@ from app.domain.policies import (
     Tickets,
     Validation,
 )
+from app.domain.remediators import REMEDIATORS
 from app.durations import write_duration
 from app.yaml_records import Check, Objection, below
 
@@ -88,6 +89,13 @@ def _floor(value: float) -> Iterator[Objection]:
 def _limit(value: float) -> Iterator[Objection]:
     if value <= 0:
         yield Objection("", f"{value:g} would make every card an offender.", "Write a number above 0.")
+
+
+def _beside(names: tuple[str, ...]) -> Iterator[Objection]:
+    yield from _texts(names)
+    for place, name in enumerate(names):
+        if name.strip() and name not in REMEDIATORS:
+            yield Objection(f"[{place}]", f"{name[:80]!r} is not known here.", f"Use: {', '.join(REMEDIATORS)}.")
 
 
 def _secrets(names: tuple[str, ...]) -> Iterator[Objection]:
@@ -233,6 +241,7 @@ CHECKS: Final[dict[tuple[type, str], Check]] = {
     (Pool, "selector"): _selector,
     (Pool, "disruptions"): _between(1),
     (Pool, "cooldown"): _between(timedelta(0), timedelta(days=7)),
+    (Pool, "beside"): _beside,
     (Pool, "driver_root"): _matching(
         _DRIVER_ROOT,
         "directory on the machine",

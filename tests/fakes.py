@@ -13,9 +13,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from app.domain.effects import PatchNode
+from app.domain.effects import NodeJob, PatchNode
 from app.domain.facts import NodeView, PodView
 from app.domain.placement import Inventory, KnownNode
+from app.domain.rights import Need
 from app.domain.timeline import counted
 from app.errors import PortError
 from tests.fake_node_jobs import FakeNodeJobs
@@ -339,3 +340,28 @@ def _merged(node: NodeView, body: Mapping[str, object]) -> NodeView:
     unknown = [*left, *metadata, *spec]
     assert not unknown, f"the fake cluster cannot patch {unknown}"
     return replace(node, **changes)
+
+
+class FakeAccess:
+    """The port `Access`: everything is allowed, and nobody else is there, until a test says otherwise."""
+
+    def __init__(self) -> None:
+        self.missing: set[Need] = set()
+        self.served: set[str] = {"apps", "nvidia.com"}
+        self.pods: dict[tuple[str, str], frozenset[str]] = {}
+        self.refuses: str | None = None
+        self.fails: PortError | None = None
+
+    def allowed(self, need: Need) -> bool:
+        if self.fails is not None:
+            raise self.fails
+        return need not in self.missing
+
+    def groups(self) -> frozenset[str]:
+        return frozenset(self.served)
+
+    def nodes_of_pods(self, label: str, value: str) -> frozenset[str]:
+        return self.pods.get((label, value), frozenset())
+
+    def refusal_of(self, job: NodeJob) -> str | None:
+        return self.refuses

@@ -15,6 +15,7 @@ from app.domain.effects import NodeJob, PatchNode
 from app.domain.facts import NodeJobView, NodeView, PodView
 from app.domain.history import HistoryRow
 from app.domain.placement import Inventory
+from app.domain.rights import Need
 from app.domain.tickets import OutboxEntry, TicketDraft, TicketRef, TicketState
 
 
@@ -74,6 +75,22 @@ class Places(Protocol):
 
     def inventory(self) -> Inventory:
         """All nodes and exporter pods as they are now."""
+
+
+class Access(Protocol):
+    """What the cluster lets this process do, and what else is there. For `sickbay doctor`; nothing is changed."""
+
+    def allowed(self, need: Need) -> bool:
+        """Whether this process has that right."""
+
+    def groups(self) -> frozenset[str]:
+        """The groups of the API that the cluster serves."""
+
+    def nodes_of_pods(self, label: str, value: str) -> frozenset[str]:
+        """The nodes on which pods with that label run."""
+
+    def refusal_of(self, job: NodeJob) -> str | None:
+        """Why the cluster would not take that node job, None when it would."""
 
 
 class Power(Protocol):

@@ -23,6 +23,7 @@ from app.store import connect as connect_store
 from app.xid_file import load_xids
 from workers.adapters import tickets
 from workers.adapters.absent_node_jobs import AbsentNodeJobs
+from workers.adapters.kubernetes.access import KubernetesAccess
 from workers.adapters.kubernetes.client import Client
 from workers.adapters.kubernetes.client import connect as connect_cluster
 from workers.adapters.kubernetes.node_jobs import KubernetesNodeJobs
@@ -33,7 +34,7 @@ from workers.adapters.kubernetes.watching import feeds
 from workers.adapters.power.http_hook import HttpPower
 from workers.adapters.provider.http_hook import HttpProvider
 from workers.engine import Engine
-from workers.ports import NodeJobs, Ports
+from workers.ports import Access, NodeJobs, Nodes, Ports
 from workers.signed_hook import SignedHook
 from workers.steps import STEPS
 from workers.watch.seen import Feeds
@@ -94,6 +95,12 @@ def wire(settings: Settings) -> Wiring:
         engine=Engine(store=store, ports=ports, policy=policy, steps=STEPS, owner=owner, clock=utc_now),
         clock=utc_now,
     )
+
+
+def access_of(policy: Policy) -> tuple[Nodes, Access]:
+    """What `sickbay doctor` asks the cluster by. Raises ConfigurationError as `wire`."""
+    cluster = connect_cluster()
+    return KubernetesNodes(cluster), KubernetesAccess(cluster, policy.node_jobs.namespace)
 
 
 def _node_jobs(cluster: Client, policy: Policy, settings: Settings) -> NodeJobs:

@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "web": ("app.cli.web:command", "Receive alerts; serve the page and the API."),
     "worker": ("workers.commands.worker:command", "Carry out operations. Any number may run."),
     "watch": ("workers.commands.watch:command", "Turn cluster events, and what is due, into work."),
+    "doctor": ("workers.commands.doctor:command", "Check rights, store, policy, and who else repairs these nodes."),
     "status": ("app.cli.status:command", "Show what is open, and what waits for a person."),
     "history": ("app.cli.history:command", "Show what one card has been through."),
     "offenders": ("app.cli.offenders:command", "Show the cards that fail too often."),

@@ -178,6 +178,8 @@ class Pool:
     deadlines: Deadlines = field(default_factory=Deadlines)
     driver_root: str = "/run/nvidia/driver"
     """The directory on the machine that is a root file system with driver and `nvidia-smi`; `/` for the host's own."""
+    beside: tuple[str, ...] = ()
+    """Others that repair these nodes too, by their names in `app.domain.remediators`; a person has looked at them."""
     capabilities: tuple[str, ...] = ("restart-plugin", "reset", "reboot", "ticket")
     """Rungs that may be taken here; the others are passed over."""
     ladders: Mapping[XidClass, Ladder] = field(default_factory=dict)

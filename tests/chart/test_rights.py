@@ -6,8 +6,10 @@ import re
 
 import pytest
 
+from app.domain.policies import Mode
+from app.domain.rights import Component, needs
 from tests.chart.helm import ROOT, Helm
-from tests.chart.rights import Granted, of_kind, rights_of
+from tests.chart.rights import EVERYWHERE, Granted, of_kind, rights_of
 
 STORE = ("--set", "redis.urlSecret.name=store")
 TAGS = ("--set", "nodeJobs.allowTags=true")
@@ -59,6 +61,24 @@ def test_what_is_granted_is_what_the_adapter_asks_for(helm: Helm) -> None:
 
     granted = rights_of(objects, "sickbay-worker") | rights_of(objects, "sickbay-watch")
     assert {(right.verb, right.resource) for right in granted} == asked
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("node_jobs", [True, False])
+def test_what_is_granted_is_what_the_doctor_asks_for(helm: Helm, mode: Mode, node_jobs: bool) -> None:
+    switch = ("--set", f"mode={mode}", "--set", f"nodeJobs.enabled={str(node_jobs).lower()}")
+    objects = helm.render(*STORE, *TAGS, *switch)
+
+    for component in Component:
+        wanted = {
+            Granted(
+                need.verb,
+                f"{need.resource}/{need.subresource}" if need.subresource else need.resource,
+                JOBS if need.on_node_jobs else EVERYWHERE,
+            )
+            for need in needs(component, mode, node_jobs=node_jobs)
+        }
+        assert rights_of(objects, f"sickbay-{component}") == wanted
 
 
 @pytest.mark.parametrize(("mode", "node_jobs"), [("observe", "true"), ("cordon", "true"), ("act", "false")])

@@ -161,6 +161,8 @@ BAD = [
      "'gpu' before it selects all", "Move it before 'gpu'"),
     ("budgets:", 'node_jobs: {pull_secrets: [""]}\nbudgets:', 19, "node_jobs.pull_secrets[0]", "empty", "Write a name"),
     ("budgets:", "node_jobs: {pull_secrets: [a_b]}\nbudgets:", 19, "node_jobs.pull_secrets[0]", "Secret", "kubectl"),
+    ("mode: observe", "beside: [argocd]", 10, "pools[0].beside[0]", "'argocd' is not known", "nvsentinel"),
+    ("mode: observe", 'beside: [""]', 10, "pools[0].beside[0]", "This is empty", "Write a name"),
     ("mode: observe", "driver_root: run/nvidia", 10, "pools[0].driver_root", "no directory", "absolute path"),
     ("mode: observe", "driver_root: /run/../etc", 10, "pools[0].driver_root", "no directory", "absolute path"),
     ("mode: observe", "mode: act", 10, "pools[0].mode", "no image for the benchmark", "node_jobs.benchmark_image"),

@@ -61,6 +61,7 @@ pools:
       bandwidth_tolerance: 0.05
     deadlines: {drain: 1h30m, reset: 20m, reboot: 1500ms, diagnose: 3h, benchmark: 90s}
     driver_root: /
+    beside: [kured, gke]
     capabilities: [reset, power-cycle, replace, ticket]
     ladders: {reset: [{rung: reset, when: idle, deadline: 2h, then: drain}, replace], isolate: []}
     faults: {xid-94: null, xid-95: [ticket]}
@@ -132,6 +133,7 @@ def test_every_key_arrives_where_it_belongs() -> None:
                     benchmark=timedelta(seconds=90),
                 ),
                 driver_root="/",
+                beside=("kured", "gke"),
                 capabilities=("reset", "power-cycle", "replace", "ticket"),
                 ladders={
                     XidClass.RESET: (
