@@ -23,7 +23,7 @@ from rq.timeouts import BaseTimeoutException
 
 from app.domain import operations, repeats
 from app.domain.budgets import CORDONS, DISRUPTIONS
-from app.domain.effects import Effect
+from app.domain.effects import Effect, PatchNode
 from app.domain.facts import NodeView
 from app.domain.guards import Hurts, limits_of
 from app.domain.operations import Changed, Operation
@@ -164,10 +164,13 @@ class Engine:
                 return True
         held = replace(intent, version=version)
         try:
-            if step.hurts is not Hurts.NEW_WORK:  # the cordon's own patch refuses a node that has changed
+            if all(isinstance(effect, PatchNode) for effect in act.effects):
+                # A patch is refused by a node that has changed: only what is on record need be asked again.
+                stopped = self.objections.held(held, step, node, self.clock())
+            else:
                 stopped = self.objections.looked_again(held, step, self.clock)
-                if stopped is not None:
-                    return self._settle(held, stopped, self.clock(), claim)
+            if stopped is not None:
+                return self._settle(held, stopped, self.clock(), claim)
             return self._perform(held, step, act.effects, claim)
         except TemporaryPortError as error:
             return self._outcome(held, _later(held, error), self.clock(), claim)

@@ -74,8 +74,8 @@ class Deed:
 
     @property
     def hurts(self) -> bool:
-        """Whether it does that, or keeps new work away that a release has not just let in."""
-        return self.disrupts or (self.cordons and self.intent.step != "release")
+        """Whether it does that, restarts what serves GPUs, or keeps work away that a release has not just let in."""
+        return self.disrupts or self.verb == "restart" or (self.cordons and self.intent.step != "release")
 
 
 @dataclass(frozen=True, slots=True)
