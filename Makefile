@@ -52,6 +52,7 @@ test: $(VENV)/$(TESTED_IN)
 # Some minutes of compiling into ~/.cache/sickbay. Without it, tests that need it are skipped.
 control-plane: $(VENV)/.runtime
 	$(BIN)/python -m tests.control_plane.binaries
+	$(BIN)/python -m tests.chart.helm
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -63,9 +64,6 @@ check: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-
-control-plane: $(VENV)/.runtime
-	$(BIN)/python -m tests.chart.helm
 
 lock: $(VENV)/.dev
 	UV_CUSTOM_COMPILE_COMMAND="make lock" $(COMPILE) $(UPGRADE) --group build -o requirements.lock

@@ -113,6 +113,8 @@ class Cluster:
         for name in NAMESPACES:
             with suppress(ApiRefused):  # a real server has some of them
                 self.api.create("namespaces", "", {"metadata": {"name": name}})
+        with suppress(ApiRefused):  # as above; Sickbay's chart makes it elsewhere
+            self.api.create("serviceaccounts", "sickbay-node-jobs", {"metadata": {"name": "node-job"}})
         if not actors:
             self.kubelet.logs.start()
             self._parties = [_LogsOnly(self.kubelet)]
