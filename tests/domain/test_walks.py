@@ -1,4 +1,8 @@
-"""Operations led through whatever outcomes, alerts and orders may come, with what must hold looked at after each."""
+"""Operations led through whatever outcomes, alerts and orders may come, with what must hold looked at after each.
+
+The whole engine is led like this in `tests/engine/test_any_order.py`. Here is drawn what no machine there does: every
+ladder with replacements and tickets, and any outcome of any step.
+"""
 
 from __future__ import annotations
 
