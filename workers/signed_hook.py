@@ -25,7 +25,7 @@ from app.errors import ConfigurationError, PermanentPortError, TemporaryPortErro
 from app.secret_files import read_secret
 
 TIMEOUT_S: Final = (3.0, 10.0)
-"""To connect, and between two bytes of the answer."""
+"""To connect, and until the answer begins; what follows its code is not read."""
 
 
 class SignedHook:
@@ -51,7 +51,9 @@ class SignedHook:
                 headers=headers,
                 timeout=TIMEOUT_S,
                 allow_redirects=False,  # a page that asks to sign in is no consent
+                stream=True,
             )
+            answer.close()
         except requests.RequestException as error:
             raise TemporaryPortError(f"The {asked} was not answered: {type(error).__name__}.") from error
         if 200 <= answer.status_code < 300:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,15 +14,18 @@ from typing import Any
 from simulator.cluster import write_kubeconfig
 from workers.adapters.kubernetes.client import Client, connect
 
+DRIP_S = 0.02
+
 
 @dataclass
 class Told:
-    """One answer. With `hang_up` the connection is closed instead."""
+    """One answer. With `hang_up` the connection is closed instead; a `dripping` one comes byte by byte, without end."""
 
     code: int = 200
     body: object = None
     headers: dict[str, str] = field(default_factory=dict)
     hang_up: bool = False
+    dripping: bool = False
 
 
 @dataclass
@@ -41,6 +44,7 @@ class TellingServer:
     def __init__(self, *answers: Told) -> None:
         self.answers = list(answers)
         self.asked: list[Asked] = []
+        self.closing = threading.Event()
         self._then: tuple[int, Callable[[], object]] = (0, lambda: None)
 
     def after(self, number: int, then: Callable[[], object]) -> None:
@@ -79,8 +83,14 @@ def telling(tmp_path: Path, *answers: Told) -> Iterator[tuple[Client, TellingSer
             self.send_response(answer.code)
             for name, value in answer.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Length", str(1024**2 if answer.dripping else len(body)))
             self.end_headers()
+            if answer.dripping:
+                self.close_connection = True
+                with suppress(OSError):  # the client has had enough
+                    while not told.closing.wait(DRIP_S):
+                        self.wfile.write(b" ")
+                return
             self.wfile.write(body)
 
         do_GET = do_POST = do_PATCH = do_DELETE = answer  # noqa: N815 - the names that the base class calls
@@ -97,6 +107,7 @@ def telling(tmp_path: Path, *answers: Told) -> Iterator[tuple[Client, TellingSer
         yield client, told
     finally:
         client.close()
+        told.closing.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -11,7 +11,7 @@ import pytest
 
 from app.domain.effects import PatchNode
 from app.errors import ConfigurationError, PermanentPortError, PortError, TemporaryPortError
-from tests.contract.server import Told, telling
+from tests.contract.server import DRIP_S, Told, telling
 from workers.adapters.kubernetes.answers import LONGEST_PAUSE, Answer, Right, error_of
 from workers.adapters.kubernetes.client import connect
 from workers.adapters.kubernetes.evictions import refusal_of
@@ -207,6 +207,19 @@ def test_an_api_server_that_cannot_be_reached_is_temporary(tmp_path: Path) -> No
         pass
 
     with pytest.raises(TemporaryPortError, match="did not answer to get nodes"):
+        KubernetesNodes(client).get("gpu-a01")
+
+
+def test_an_answer_that_comes_byte_by_byte_is_not_waited_for_beyond_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No single wait is long; the limit is for all of them together, since a claim outlasts one call and no more."""
+    monkeypatch.setattr("workers.adapters.kubernetes.client.ANSWER_S", 10 * DRIP_S)
+
+    with (
+        telling(tmp_path, Told(200, dripping=True)) as (client, _),
+        pytest.raises(TemporaryPortError, match=r"did not answer to get nodes: .*(timed out|did not end)"),
+    ):
         KubernetesNodes(client).get("gpu-a01")
 
 

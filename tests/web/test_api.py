@@ -24,6 +24,8 @@ def test_an_operation_has_exactly_the_shape_that_scripts_rely_on(web: Web) -> No
         "state": "running",
         "result": None,
         "reason": "Xid 79, GPU has fallen off the bus on GPU 3.",
+        "asks": None,
+        "orders": {"cancel": "xid-79", "release": "xid-79 at cordon"},
         "opened_at": "2026-09-20T12:00:00.000000Z",
         "finished_at": None,
         "next_check_at": "2026-09-20T12:00:05.000000Z",

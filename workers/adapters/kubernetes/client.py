@@ -5,6 +5,7 @@ What is asked is in the neighbouring modules; here is only how: connections, TLS
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,14 +16,17 @@ import kubernetes.client
 import msgspec
 import urllib3
 from urllib3.exceptions import HTTPError, ProtocolError
+from urllib3.exceptions import TimeoutError as OutOfTime
 
 from app.errors import PermanentPortError, TemporaryPortError
 from workers.adapters.kubernetes.answers import Answer, Right, error_of, shortened
 from workers.adapters.kubernetes.credentials import Credentials
 
 CONNECT_S: Final = 3.0
-READ_S: Final = 10.0
-"""Seconds for each wait on the socket; together below the 15 that the engine grants a call."""
+ANSWER_S: Final = 11.0
+"""Seconds to wait for a whole answer, a second try included; with one more connection below the engine's 15 a call."""
+PART: Final = 1024 * 1024
+"""Bytes of an answer that are read at once; between them it is looked whether there is time left."""
 BODY_LIMIT: Final = 64 * 1024 * 1024
 """Bytes of one answer. A page of 500 nodes is about 10 MB."""
 CONNECTIONS: Final = 32
@@ -72,13 +76,14 @@ class Client:
         """The answer, whatever its code.
 
         Raises:
-            TemporaryPortError: there was none; the request may have had its effect all the same.
+            TemporaryPortError: there was none in time; the request may have had its effect all the same.
             PermanentPortError: it is too large to be read.
         """
         payload = None if body is None else msgspec.json.encode(body)
         headers = {} if payload is None else {"Content-Type": content_type}
+        ends = time.monotonic() + ANSWER_S
         try:
-            return self._once(method, path, query, payload, headers, right)
+            return self._once(method, path, query, payload, headers, right, ends)
         except ProtocolError as wrong:
             if method != "GET":
                 raise _unanswered(right, wrong) from wrong
@@ -86,7 +91,7 @@ class Client:
             raise _unanswered(right, wrong) from wrong
         # A kept connection that the server had closed meanwhile: a read is asked once more, on a new one.
         try:
-            return self._once(method, path, query, payload, headers, right)
+            return self._once(method, path, query, payload, headers, right, ends)
         except HTTPError as wrong:
             raise _unanswered(right, wrong) from wrong
 
@@ -142,11 +147,12 @@ class Client:
         payload: bytes | None,
         headers: Mapping[str, str],
         right: Right,
+        ends: float,
     ) -> Answer:
-        response = self._open(method, path, query, payload, headers, READ_S)
+        response = self._open(method, path, query, payload, headers, _left(ends))
         whole = False
         try:
-            body = response.read(BODY_LIMIT + 1)
+            body = _read(response, ends)
             whole = len(body) <= BODY_LIMIT
         finally:
             if not whole:
@@ -166,11 +172,12 @@ class Client:
         read_s: float,
     ) -> urllib3.BaseHTTPResponse:
         """The beginning of an answer. Refused credentials are tried once more where others have come: 401 is no act."""
-        used = self._credentials.headers()
+        used, ends = self._credentials.headers(), time.monotonic() + read_s
         response = self._send(method, path, query, payload, {**headers, **used}, read_s)
         if response.status == 401 and self._credentials.renewed(used):
             response.close()
-            response = self._send(method, path, query, payload, {**headers, **self._credentials.headers()}, read_s)
+            renewed = {**headers, **self._credentials.headers()}
+            response = self._send(method, path, query, payload, renewed, _left(ends))
         return response
 
     def _send(
@@ -191,6 +198,28 @@ class Client:
             preload_content=False,
             retries=False,
         )
+
+
+def _left(ends: float) -> float:
+    """The seconds until then. A time limit of the transport is for each wait, and many may follow one another."""
+    left = ends - time.monotonic()
+    if left <= 0:
+        raise OutOfTime(f"it did not end within {ANSWER_S:.0f} s")
+    return left
+
+
+def _read(response: urllib3.BaseHTTPResponse, ends: float) -> bytes:
+    """The body, or its beginning where that is larger than allowed; each wait for a part is as long as time is left."""
+    parts = bytearray()
+    while len(parts) <= BODY_LIMIT:
+        left, socket = _left(ends), getattr(response.connection, "sock", None)
+        if socket is not None:  # None once all has come
+            socket.settimeout(left)
+        part = response.read1(PART)
+        if not part:
+            break
+        parts += part
+    return bytes(parts)
 
 
 def _unanswered(right: Right, wrong: HTTPError) -> TemporaryPortError:
