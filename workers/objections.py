@@ -16,7 +16,7 @@ from app.domain.budgets import Budget
 from app.domain.facts import NodeView
 from app.domain.faults import Gpu
 from app.domain.guards import Circumstances, Hold, first_hold, limits_of, no_place
-from app.domain.interruptions import Away, Interruption, MarksGone, interruption
+from app.domain.interruptions import Away, CordonAgain, Disputed, Interruption, interruption
 from app.domain.offenders import is_offender
 from app.domain.operations import Changed, Operation
 from app.domain.outcomes import Wait
@@ -43,7 +43,9 @@ class Objections:
                 return operations.give_back(operation, result, actor="sickbay", reason=reason, now=now)
             case Interruption(result, reason):
                 return operations.finish(operation, result, reason, now=now)
-            case MarksGone(reason):
+            case CordonAgain(reason):
+                return operations.cordon_again(operation, reason, now=now)
+            case Disputed(reason):
                 return operations.ask(operation, reason, asks="", now=now)
             case Away(reason, overdue=True):
                 return operations.ask(operation, reason, asks="", now=now)

@@ -11,6 +11,20 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """The last write to a node by one writer, of what is wanted or marked, never of a status.
+
+    `at` has whole seconds, as the API server keeps it. `unschedulable` and `upgrade_state` say whether this writer was
+    the last to set the cordon, and the GPU Operator's upgrade state; who takes a field away is not kept.
+    """
+
+    by: str
+    at: datetime
+    unschedulable: bool = False
+    upgrade_state: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
     """A node at one resourceVersion. `gpu_capacity` and `gpu_allocatable` count whole `nvidia.com/gpu`."""
 
@@ -25,6 +39,8 @@ class NodeView:
     addresses: tuple[str, ...] = ()
     gpu_capacity: int = 0
     gpu_allocatable: int = 0
+    writes: tuple[Write, ...] = field(default=(), compare=False)
+    """Who last wrote to it; only read where one node is looked at, and no part of how the node is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

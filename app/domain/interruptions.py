@@ -12,10 +12,11 @@ from app.domain.alerts import read_time
 from app.domain.deadlines import LOOK_AGAIN, is_past, next_look
 from app.domain.facts import NodeView
 from app.domain.marks import read_mark
-from app.domain.operations import Operation, Result
+from app.domain.operations import CORDONED_AGAIN, Operation, Result, cordon_is_owed
 from app.domain.plans import repair
 from app.domain.policies import Mode, Policy, Pool
 from app.domain.timeline import spell
+from app.domain.uncordons import service_that_uncordoned
 
 REPLACED_WITHIN = timedelta(hours=2)
 """How long another machine may take to register under the name of the one that it replaces."""
@@ -31,8 +32,15 @@ class Interruption:
 
 
 @dataclass(frozen=True, slots=True)
-class MarksGone:
-    """Somebody took our annotation away and left the cordon: a person must say whose node this is."""
+class Disputed:
+    """Whose node this is has to be said by a person: our annotation was taken away, or a service insists."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CordonAgain:
+    """A service has uncordoned the node, not a person: it is cordoned once more, and that is told."""
 
     reason: str
 
@@ -49,7 +57,7 @@ class Away:
 
 def interruption(
     operation: Operation, node: NodeView | None, *, pool: Pool | None, policy: Policy, now: datetime
-) -> Interruption | MarksGone | Away | None:
+) -> Interruption | Disputed | CordonAgain | Away | None:
     """What stops this operation now, None when it may go on."""
     name = operation.node.name
     if _is_being_replaced(operation):
@@ -69,14 +77,31 @@ def interruption(
     ours = _is_ours(operation, node)
     # Our release takes mark and cordon in one patch: while it is tried, both being gone is our own doing.
     if (ours or (operation.holds_node and not releasing)) and not node.unschedulable:
-        text = f"{name} was uncordoned by a person, so the operation stops and takes its marks away."
-        return Interruption(Result.CANCELLED, text, clean_up=True)
+        return _uncordoned(operation, node, now)
     if operation.holds_node and not ours and not releasing:
         text = f"Sickbay's annotation on {name} is gone, the cordon is not: whoever took it has the node now."
-        return MarksGone(f"{text} Cancel this operation to let go of it.")
+        return Disputed(f"{text} Cancel this operation to let go of it.")
     if ours or operation.holds_node:
         return None
     return _watched_enough(operation, pool, policy, now)
+
+
+def _uncordoned(operation: Operation, node: NodeView, now: datetime) -> Interruption | Disputed | CordonAgain | None:
+    """A person's word ends it. A service knew nothing of it: that is put right once, then a person is asked."""
+    name, cordon = node.name, operation.last_cordon
+    if cordon is not None and cordon_is_owed(cordon):
+        return None
+    since = operation.opened_at if cordon is None else cordon.finished_at or cordon.started_at or operation.opened_at
+    service = service_that_uncordoned(node, since=since, now=now)
+    if service is None:
+        text = f"{name} was uncordoned by a person, so the operation stops and takes its marks away."
+        return Interruption(Result.CANCELLED, text, clean_up=True)
+    if cordon is None or not cordon.over:  # its own judgement cordons
+        return None
+    if CORDONED_AGAIN in cordon.memo:
+        text = f"{name} was uncordoned by {service} although Sickbay had cordoned it again."
+        return Disputed(f"{text} Cordon it by hand to let the operation go on, or cancel it to let go of the node.")
+    return CordonAgain(f"{name} was uncordoned by {service}, not by a person: Sickbay cordons it again.")
 
 
 def _is_being_replaced(operation: Operation) -> bool:

@@ -94,7 +94,8 @@ def cordon_patch(node: NodeView, operation: str, earlier: Mark | None = None) ->
     mine = Mark(
         operation=operation,
         boot_id=mark.boot_id if mark else node.boot_id,
-        was_unschedulable=mark.was_unschedulable if mark else node.unschedulable,
+        # Whoever had cordoned it before us has taken that back if it is schedulable now.
+        was_unschedulable=node.unschedulable and (mark.was_unschedulable if mark else True),
         was_annotations=mark.was_annotations if mark else _present(HELD_ANNOTATIONS, node.annotations),
         was_labels=mark.was_labels if mark else _present(HELD_LABELS, node.labels),
     )

@@ -108,14 +108,20 @@ class Operation:
         return next((planned for planned in reversed(self.plan) if planned.step == step), None)
 
     @property
-    def holds_node(self) -> bool:
-        """Whether it has cordoned its node and not yet given it back.
+    def last_cordon(self) -> PlannedStep | None:
+        """The cordon by which it holds its node, or would; None before the first.
 
         A rung that replaces the machine cordons once more: only from there on that later cordon counts.
         """
         reached = self.plan if self.current is None else self.plan[: self.plan.index(self.current) + 1]
-        cordons = [step for step in reached if step.step == "cordon" and step.state is not StepState.SKIPPED]
-        return bool(cordons) and cordons[-1].state is StepState.DONE and not self.finished
+        cordons = (step for step in reversed(reached) if step.step == "cordon")
+        return next((step for step in cordons if step.state is not StepState.SKIPPED), None)
+
+    @property
+    def holds_node(self) -> bool:
+        """Whether it has cordoned its node and not yet given it back."""
+        cordon = self.last_cordon
+        return cordon is not None and cordon.state is StepState.DONE and not self.finished
 
     @property
     def giving_back(self) -> bool:
@@ -143,6 +149,25 @@ _RUNG_STEPS = frozenset(step for steps in repair.RUNGS.values() for step in step
 """What changes a node: a fault that begins after the last of them is not covered by the proof that follows."""
 
 Changed = tuple[Operation, tuple[Entry, ...]]
+
+CORDONED_AGAIN = "cordoned_again"
+"""In the memo of a cordon that a service has undone, so that it is done again: once, and no more."""
+
+
+def cordon_is_owed(cordon: PlannedStep) -> bool:
+    """Whether it was done before and is to be done again."""
+    return not cordon.over and CORDONED_AGAIN in cordon.memo
+
+
+def cordon_again(operation: Operation, reason: str, *, now: datetime) -> Changed:
+    """Its cordon is due once more, before anything else goes on; what was being done keeps its place."""
+    place = max(place for place, step in enumerate(operation.plan) if step is operation.last_cordon)
+    stopped = _stopped(operation, now)
+    memo = {**stopped.plan[place].memo, CORDONED_AGAIN: "yes"}
+    owed = replace(stopped.plan[place], state=StepState.WAITING, finished_at=None, reason=reason, memo=memo)
+    plan = (*stopped.plan[:place], owed, *stopped.plan[place + 1 :])
+    again = replace(stopped, plan=plan, state=State.RUNNING, reason=reason, asks="", waits_for="")
+    return replace(again, next_check_at=now + PICKED_UP_WITHIN), (Entry(now, SICKBAY, reason),)
 
 
 def begin(operation: Operation, act: Act, *, now: datetime) -> Changed:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from app.domain.effects import PatchNode
 from app.domain.facts import NodeView
 from app.domain.marks import cordon_patch, read_mark, release_patch
-from tests.contract.clusters import NODE, OTHER_NODE, ClusterUnderTest
+from tests.contract.clusters import NODE, OTHER_NODE, ClusterUnderTest, Served
 from workers.ports import NodeChangedError
 
 
@@ -112,6 +113,29 @@ def test_a_node_that_is_gone_is_not_patched(cluster: ClusterUnderTest) -> None:
 
     with pytest.raises(NodeChangedError):
         cluster.nodes.patch(patch_of(node, cordon_patch(node, "op-1")))
+
+
+def test_who_set_the_cordon_and_the_upgrade_state_is_read_with_the_time(served: Served) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    patched(served, lambda node: cordon_patch(node, "op-1"))
+    labels = {"nvidia.com/gpu-driver-upgrade-state": "validation-required"}
+    served.cluster.person.patch("nodes", "", NODE, {"metadata": {"labels": labels}})
+
+    writes = seen(served).writes
+
+    (cordon,) = [write for write in writes if write.unschedulable]
+    (state,) = [write for write in writes if write.upgrade_state]
+    assert cordon.by == "sickbay"
+    assert state.by != "sickbay"
+    assert before <= cordon.at <= state.at <= datetime.now(UTC)
+    assert served.nodes.all()[0].writes == ()
+
+
+def test_an_uncordon_leaves_no_writer_behind(served: Served) -> None:
+    patched(served, lambda node: cordon_patch(node, "op-1"))
+    served.cluster.person.patch("nodes", "", NODE, {"spec": {"unschedulable": None}})
+
+    assert [write for write in seen(served).writes if write.unschedulable] == []
 
 
 def test_a_patch_that_changes_nothing_leaves_the_version(cluster: ClusterUnderTest) -> None:

@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 import pytest
 
 from app.domain.facts import NodeView
-from app.domain.interruptions import Away, Interruption, MarksGone, interruption
+from app.domain.interruptions import Away, CordonAgain, Disputed, Interruption, interruption
 from app.domain.marks import ANNOTATION
-from app.domain.operations import Operation, Result, State, apply, give_back, learn
+from app.domain.operations import Operation, Result, State, apply, cordon_again, give_back, learn
 from app.domain.outcomes import Done, Learned, Wait
 from app.domain.policies import Mode, Policy
+from app.domain.uncordons import UPGRADE_STATE
 from tests.building import a_fault, a_node, a_policy, a_pool, an_operation, at, cordoned, patched, remembering
 
 HELD = cordoned()
@@ -22,7 +23,7 @@ BEFORE_DONE = remembering(an_operation())
 
 def stops(
     operation: Operation, node: NodeView | None, *, policy: Policy | None = None, now: datetime | None = None
-) -> Interruption | MarksGone | Away | None:
+) -> Interruption | Disputed | CordonAgain | Away | None:
     policy = policy or a_policy()
     pool = policy.pool_of(node.labels) if node else None
     return interruption(operation, node, pool=pool, policy=policy, now=now or at(10))
@@ -86,9 +87,9 @@ def test_an_ordered_release_is_not_stopped_by_the_uncordon_that_led_to_it() -> N
 
 def test_a_mark_that_somebody_took_away_while_the_cordon_stays_is_brought_before_a_person() -> None:
     told = stops(an_operation(at_step="drain"), MARK_TAKEN)
-    assert isinstance(told, MarksGone)
+    assert isinstance(told, Disputed)
     assert told.reason.endswith("Cancel this operation to let go of it.")
-    assert isinstance(stops(an_operation(at_step="drain"), cordoned(operation="op-2")), MarksGone)
+    assert isinstance(stops(an_operation(at_step="drain"), cordoned(operation="op-2")), Disputed)
 
 
 def test_an_operation_that_waits_for_a_person_at_its_plans_end_notices_an_uncordon() -> None:
@@ -133,6 +134,56 @@ def test_a_human_uncordons_while_the_drain_waits_and_a_later_fault_opens_a_new_o
     over, _ = apply(stopped, Done("Handed back."), now=at(11))
     assert (over.state, over.result) == (State.FINISHED, Result.CANCELLED)
     assert stops(an_operation(a_fault(at=at(40))), a_node(), now=at(40)) is None
+
+
+# A service that uncordons
+
+BY_OPERATOR = replace(UNCORDONED, labels={**UNCORDONED.labels, UPGRADE_STATE: "uncordon-required"})
+ONCE = "gpu-a01 was uncordoned by the GPU Operator, not by a person: Sickbay cordons it again."
+
+
+@pytest.mark.parametrize("begun", ["evidence", "drain", "reboot", "benchmark", "release"])
+def test_a_services_uncordon_is_put_right_and_told(begun: str) -> None:
+    operation = remembering(an_operation(at_step=begun))
+    assert stops(operation, BY_OPERATOR) == CordonAgain(ONCE)
+    owed, entries = cordon_again(operation, ONCE, now=at(11))
+    assert [entry.text for entry in entries] == [ONCE]
+    assert owed.current is not None
+    assert (owed.current.step, owed.current.attempt, owed.state) == ("cordon", 1, State.RUNNING)
+    # It is not stopped anew before its patch is there, whoever looks.
+    assert stops(owed, BY_OPERATOR) is None
+    assert stops(owed, UNCORDONED) is None
+    going, _ = apply(owed, Done("Cordoned again."), now=at(12))
+    assert going.current is not None
+    assert (going.current.step, going.holds_node) == (begun, True)
+    assert stops(going, HELD) is None
+
+
+def test_a_service_that_insists_is_brought_before_a_person_and_a_persons_uncordon_still_wins() -> None:
+    owed, _ = cordon_again(remembering(an_operation(at_step="drain")), ONCE, now=at(11))
+    again, _ = apply(owed, Done("Cordoned again."), now=at(12))
+    told = stops(again, BY_OPERATOR, now=at(13))
+    assert isinstance(told, Disputed)
+    assert told.reason.startswith("gpu-a01 was uncordoned by the GPU Operator although Sickbay had cordoned it again.")
+    assert isinstance(stops(again, UNCORDONED, now=at(13)), Interruption)
+
+
+def test_an_operation_at_its_plans_end_has_its_cordon_put_right_too() -> None:
+    stuck, _ = apply(an_operation(ladder=(), at_step="drain"), Done("Drained."), now=at(5))
+    assert stops(stuck, BY_OPERATOR) == CordonAgain(ONCE)
+    owed, _ = cordon_again(stuck, ONCE, now=at(6))
+    again, _ = apply(owed, Done("Cordoned again."), now=at(7))
+    assert (again.state, again.current, again.holds_node) == (State.NEEDS_HUMAN, None, True)
+
+
+def test_a_first_cordon_that_a_service_takes_away_before_it_was_seen_is_tried_again() -> None:
+    assert stops(BEFORE_DONE, BY_OPERATOR) is None
+
+
+def test_a_mark_without_a_cordon_in_the_plan_is_let_go_like_any_other() -> None:
+    skipped = replace(an_operation(), plan=tuple(step for step in an_operation().plan if step.step != "cordon"))
+    assert isinstance(stops(skipped, UNCORDONED), Interruption)
+    assert stops(skipped, BY_OPERATOR) is None
 
 
 # Operands that are paused
@@ -197,7 +248,7 @@ def test_a_node_that_goes_before_another_was_asked_for_was_deleted() -> None:
 
 def test_a_person_may_still_uncordon_a_node_that_waits_to_be_replaced() -> None:
     assert isinstance(stops(REPLACING, UNCORDONED), Interruption)
-    assert isinstance(stops(REPLACING, MARK_TAKEN), MarksGone)
+    assert isinstance(stops(REPLACING, MARK_TAKEN), Disputed)
 
 
 def test_the_machine_that_came_is_not_missed_to_be_cordoned_before_we_cordon_it() -> None:

@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 
 from app.domain.effects import PatchNode
-from app.domain.facts import NodeView
+from app.domain.facts import NodeView, Write
 from app.domain.idleness import NOT_IDLE
 from app.domain.marks import ANNOTATION, read_mark, release_patch
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, NeedsHuman, Outcome, Wait
 from app.domain.policies import When
-from tests.building import a_node, a_pod, a_policy, an_operation, at, cordoned, patched, rungs
+from app.domain.uncordons import UPGRADE_STATE
+from tests.building import a_node, a_pod, a_policy, an_operation, at, cordoned, patched, remembering, rungs
 from tests.fakes import FakeCluster
 from workers.steps.cordon import FOREIGN_CORDON, Cordon, Site
 
@@ -83,6 +84,40 @@ def test_an_annotation_that_cannot_be_read_is_neither_overwritten_nor_guessed_at
     assert isinstance(told, NeedsHuman)
     assert "cannot be read" in told.reason
     assert told.asks == ""
+
+
+def test_the_program_that_cordoned_is_named_as_far_as_it_is_known() -> None:
+    theirs = a_node(unschedulable=True, writes=(Write(by="kubectl-cordon", at=at(-5), unschedulable=True),))
+    told = judged(replace(acted(theirs), writes=theirs.writes))
+    assert isinstance(told, NeedsHuman)
+    assert "was cordoned by somebody with kubectl-cordon before Sickbay" in told.reason
+
+
+def test_a_driver_upgrade_that_had_cordoned_the_node_is_waited_for_and_then_a_person_is_asked() -> None:
+    labels = {**a_node().labels, UPGRADE_STATE: "pod-restart-required"}
+    node = acted(a_node(unschedulable=True, labels=labels))
+    told = judged(node)
+    assert isinstance(told, Wait)
+    assert told.reason == (
+        "gpu-a01 was cordoned before Sickbay by the GPU Operator (driver upgrade: pod-restart-required): "
+        "waits until that is over."
+    )
+    assert isinstance(judged(node, an_operation(approvals=(FOREIGN_CORDON,))), Done)
+    begun = remembering(an_operation())
+    assert isinstance(Cordon().judge(begun, Site(node), a_policy(), at(119)), Wait)
+    assert isinstance(Cordon().judge(begun, Site(node), a_policy(), at(121)), NeedsHuman)
+    over = replace(node, labels={**node.labels, UPGRADE_STATE: "upgrade-failed"})
+    assert isinstance(judged(over), NeedsHuman)
+
+
+def test_a_cordon_that_a_service_took_back_is_ours_alone_when_it_is_done_again() -> None:
+    theirs = acted(a_node(unschedulable=True))
+    owed = remembering(an_operation(), cordoned_again="yes")
+    after = acted(replace(theirs, unschedulable=False), owed)
+    assert judged(after, owed) == Done("Cordoned gpu-a01 again.")
+    mark = read_mark(after)
+    assert mark is not None
+    assert patched(after, release_patch(after, mark)) == a_node()
 
 
 # A repair that waits until the node is idle

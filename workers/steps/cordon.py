@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar
 
+from app.domain.deadlines import due_at, is_past, next_look
 from app.domain.effects import PatchNode
 from app.domain.facts import NodeView, PodView
 from app.domain.guards import Hurts
 from app.domain.idleness import holders, judge_idleness, waits_for_idle
 from app.domain.marks import ANNOTATION, cordon_patch, noted, noted_mark, read_mark
-from app.domain.operations import Operation
-from app.domain.outcomes import Act, Done, NeedsHuman, Outcome
+from app.domain.operations import CORDONED_AGAIN, Operation
+from app.domain.outcomes import Act, Done, NeedsHuman, Outcome, Wait
 from app.domain.plans import repair
 from app.domain.policies import Policy
 from app.domain.timeline import spell
+from app.domain.uncordons import service_that_upgrades, who_cordoned
 from workers.ports import Ports
 from workers.step import current
 
 FOREIGN_CORDON = "foreign-cordon"
+LOOK_AGAIN = timedelta(minutes=2)
+"""How soon a node that the GPU Operator has is looked at again; the watch tells sooner when its state moves."""
+
+UPGRADES_WITHIN = timedelta(hours=2)
+"""How long such an upgrade is waited for before a person is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +77,19 @@ def _cordoned(operation: Operation, node: NodeView, now: datetime) -> Act | Outc
             body=body,
         )
         return Act((patch,), f"Cordons {node.name}.", noted(body, node))
+    if CORDONED_AGAIN in current(operation).memo and not mark.was_unschedulable:
+        return Done(f"Cordoned {node.name} again.")
     if not mark.was_unschedulable:
         return Done(f"Cordoned {node.name}, {spell(now - operation.opened_at)} after the operation opened.")
     if FOREIGN_CORDON in operation.approvals:
         return Done(f"{node.name} stays cordoned as it was before Sickbay; a person approved going on.")
-    text = f"{node.name} was cordoned by somebody before Sickbay: nothing is evicted before a person approves."
+    service, asks_at = service_that_upgrades(node), due_at(current(operation), UPGRADES_WITHIN, now)
+    if service is not None and not is_past(asks_at, now):
+        return Wait(
+            f"{node.name} was cordoned before Sickbay by {service}: waits until that is over.",
+            next_look(now, asks_at, at_most=LOOK_AGAIN),
+        )
+    text = (
+        f"{node.name} was cordoned by {who_cordoned(node)} before Sickbay: nothing is evicted before a person approves."
+    )
     return NeedsHuman(text, asks=FOREIGN_CORDON)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
+
 import msgspec
 
 from app.domain.effects import PatchNode
-from app.domain.facts import NodeView
+from app.domain.facts import NodeView, Write
+from app.domain.uncordons import UPGRADE_STATE
 from workers.adapters.kubernetes.answers import Answer, Right, error_of
 from workers.adapters.kubernetes.client import MERGE_PATCH, Client, segment
 from workers.adapters.kubernetes.lists import Page, decoded, read_list
@@ -87,7 +91,71 @@ class Node(msgspec.Struct):
         )
 
 
-NODE = msgspec.json.Decoder(Node)
+class WantedFields(msgspec.Struct):
+    """Of a writer's fields, the one of the spec that counts here. Each is there or not; its value says nothing."""
+
+    unschedulable: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="f:unschedulable")
+
+
+class LabelFields(msgspec.Struct):
+    """Of a writer's labels, the one that counts here."""
+
+    upgrade_state: msgspec.Raw | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name=f"f:{UPGRADE_STATE}")
+
+
+class MetadataFields(msgspec.Struct):
+    """Of a writer's metadata."""
+
+    labels: LabelFields | None = msgspec.field(default=None, name="f:labels")
+
+
+class Fields(msgspec.Struct):
+    """What a writer was the last to set (FieldsV1)."""
+
+    spec: WantedFields | None = msgspec.field(default=None, name="f:spec")
+    metadata: MetadataFields | None = msgspec.field(default=None, name="f:metadata")
+
+
+class Writer(msgspec.Struct):
+    """One entry of metadata.managedFields."""
+
+    manager: str | None = None
+    time: datetime | None = None
+    subresource: str | None = None
+    fields: Fields | None = msgspec.field(default=None, name="fieldsV1")
+
+    def write(self) -> Write | None:
+        """Its last write; nothing for that of a status, or one without a time."""
+        if self.subresource or self.time is None:
+            return None
+        fields = self.fields or Fields()
+        spec, metadata = fields.spec or WantedFields(), fields.metadata or MetadataFields()
+        return Write(
+            by=self.manager or "",
+            at=self.time,
+            unschedulable=spec.unschedulable is not msgspec.UNSET,
+            upgrade_state=(metadata.labels or LabelFields()).upgrade_state is not msgspec.UNSET,
+        )
+
+
+class WrittenMetadata(Metadata):
+    """With who wrote it: read of one node only, since in a long list it is most of the bytes."""
+
+    writers: list[Writer] | None = msgspec.field(default=None, name="managedFields")
+
+
+class WrittenNode(Node):
+    """A Node with its writers."""
+
+    metadata: WrittenMetadata
+
+    def view(self) -> NodeView:
+        """Narrowed to the domain's words."""
+        writes = (writer.write() for writer in self.metadata.writers or [])
+        return replace(super().view(), writes=tuple(write for write in writes if write is not None))
+
+
+NODE = msgspec.json.Decoder(WrittenNode)
 NODES = msgspec.json.Decoder(Page[Node])
 
 
