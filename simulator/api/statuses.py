@@ -100,7 +100,8 @@ def invalid(kind: Kind, name: str, field: str, why: str) -> Refused:
         "kind": kind.kind,
         "causes": [{"reason": "FieldValueInvalid", "message": why, "field": field}],
     }
-    return Refused(422, "Invalid", f'{kind.kind} "{name}" is invalid: {field}: {why}', details)
+    qualified = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    return Refused(422, "Invalid", f'{qualified} "{name}" is invalid: {field}: {why}', details)
 
 
 def bad_request(why: str) -> Refused:

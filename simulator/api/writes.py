@@ -80,7 +80,7 @@ def _admit_runtime(store: Store, pod: str, name: str) -> None:
 
 
 def patch(store: Store, kind: Kind, key: Key, change: Any, *, status: bool = False, writer: str = "") -> Stored:
-    """Applies a merge patch; a uid or resourceVersion in its metadata is a precondition.
+    """Applies a merge patch; a resourceVersion in its metadata is a precondition (409), a uid cannot be changed (422).
 
     Raises:
         Refused: 400, 404, 409 or 422.
@@ -119,7 +119,10 @@ def existing(store: Store, kind: Kind, key: Key) -> Stored:
 
 def _write(store: Store, kind: Kind, key: Key, now: Stored, wanted: Object, *, status: bool, writer: str) -> Stored:
     old, metadata = now.object, wanted["metadata"]
-    check(kind, key[1], old, metadata)
+    check(kind, key[1], old, {"resourceVersion": metadata.get("resourceVersion")})
+    if (metadata.get("uid") or old["metadata"]["uid"]) != old["metadata"]["uid"]:
+        why = f'Invalid value: "{metadata["uid"]}": field is immutable'
+        raise invalid(kind, key[1], "metadata.uid", why)
     if metadata.get("name") != key[1]:
         raise bad_request("the name of the object does not match the name on the URL")
     new = revised(kind, old, wanted, status=status)

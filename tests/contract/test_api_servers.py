@@ -32,13 +32,12 @@ def test_a_patch_of_an_older_version_is_a_conflict(served: Served) -> None:
     assert answer.status == (409, "Conflict", f'Operation cannot be fulfilled on nodes "{NODE}": {MODIFIED}')
 
 
-def test_a_patch_of_another_uid_is_refused(served: Served) -> None:
-    uid = served.ask("GET", f"{NODES}/{NODE}").body["metadata"]["uid"]
-
+def test_a_patch_of_another_uid_is_invalid(served: Served) -> None:
     answer = patch(served, f"{NODES}/{NODE}", {"metadata": {"uid": "another"}})
 
-    told = f"Precondition failed: UID in precondition: another, UID in object meta: {uid}"
-    assert answer.status == (409, "Conflict", f'Operation cannot be fulfilled on nodes "{NODE}": {told}')
+    why = 'Invalid value: "another": field is immutable'
+    assert answer.status == (422, "Invalid", f'Node "{NODE}" is invalid: metadata.uid: {why}')
+    assert {cause["field"] for cause in answer.body["details"]["causes"]} == {"metadata.uid"}
 
 
 def test_a_patch_of_a_status_changes_nothing_else_and_no_other_patch_changes_a_status(served: Served) -> None:
