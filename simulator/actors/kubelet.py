@@ -26,6 +26,7 @@ from simulator.programs import Storage, program_of
 
 Object = dict[str, Any]
 _KILLED = False  # to a program: it had no time to stop as it wanted
+_TERMINATED, _SHOT = 143, 137  # exit codes after SIGTERM and SIGKILL
 BACKOFF_S = 10.0  # until a container that crashed is started again, at first
 
 
@@ -234,6 +235,8 @@ class Kubelet:
                 self.actor.add(run.key, run.at - now)
                 return
             run.program.stopped(run.ran_s(self._clock.speed), run.whole)
+            # How it ended is told before it is gone: a Job counts its pods by it.
+            self._write(pod, pod_status.ended(pod, _TERMINATED if run.whole else _SHOT, run.started, run.restarts))
         if run is not None:
             run.state = "over"
         uid = {"uid": pod["metadata"]["uid"]}

@@ -82,6 +82,12 @@ def conflict(kind: Kind, name: str, why: str) -> Refused:
     )
 
 
+def precondition_failed(kind: Kind, name: str, why: str) -> Refused:
+    """The object of a deletion is not the one that was meant. The server names its kind here, not its resource."""
+    about = {**details_of(kind, name), "kind": kind.kind}
+    return Refused(409, "Conflict", f'Operation cannot be fulfilled on {kind.kind} "{name}": {why}', about)
+
+
 def modified(kind: Kind, name: str) -> Refused:
     """The resourceVersion in the request is not the current one."""
     return conflict(

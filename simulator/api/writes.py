@@ -12,19 +12,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from simulator.api.defaults import filled, new_uid
-from simulator.api.kinds import EVENTS, NAMESPACES, NODES, PODS, RUNTIME_CLASSES, Kind
+from simulator.api.kinds import EVENTS, NAMESPACES, NODES, PODS, RUNTIME_CLASSES, SERVICE_ACCOUNTS, Kind
 from simulator.api.managed_fields import managed
 from simulator.api.merge import merged
 from simulator.api.revision import revised
 from simulator.api.statuses import (
     already_exists,
     bad_request,
-    conflict,
     details_of,
     forbidden,
     invalid,
     modified,
     not_found,
+    precondition_failed,
     success,
 )
 from simulator.api.store import Key, Store, Stored
@@ -43,7 +43,8 @@ def create(store: Store, kind: Kind, namespace: str, an_object: Any) -> Stored:
     """Stores a new object.
 
     Raises:
-        Refused: 400, 403 (a pod of an unknown runtime class), 404 (no such namespace), 409 (the name is taken) or 422.
+        Refused: 400, 403 (a pod of an unknown runtime class or account), 404 (no such namespace), 409 (the name is
+            taken) or 422.
     """
     given = _body_of(kind, an_object)
     metadata = dict(given.get("metadata") or {})
@@ -68,15 +69,19 @@ def create(store: Store, kind: Kind, namespace: str, an_object: Any) -> Stored:
             raise not_found(NAMESPACES, namespace)
         if store.get(kind, (namespace, name)) is not None:
             raise already_exists(kind, name)
-        if kind is PODS and (wanted := new["spec"].get("runtimeClassName")):
-            _admit_runtime(store, name, wanted)
+        if kind is PODS:
+            _admit(store, namespace, name, new["spec"])
         return store.put(kind, (namespace, name), new)
 
 
-def _admit_runtime(store: Store, pod: str, name: str) -> None:
-    """The admission plugin RuntimeClass."""
-    if store.get(RUNTIME_CLASSES, ("", name)) is None:
-        raise forbidden(PODS, pod, f'pod rejected: RuntimeClass "{name}" not found')
+def _admit(store: Store, namespace: str, pod: str, spec: Object) -> None:
+    """The admission plugins RuntimeClass and ServiceAccount; each namespace has its account `default`."""
+    runtime, account = spec.get("runtimeClassName"), spec.get("serviceAccountName", "default")
+    if runtime and store.get(RUNTIME_CLASSES, ("", runtime)) is None:
+        raise forbidden(PODS, pod, f'pod rejected: RuntimeClass "{runtime}" not found')
+    if account != "default" and store.get(SERVICE_ACCOUNTS, (namespace, account)) is None:
+        looked_up = f"error looking up service account {namespace}/{account}"
+        raise forbidden(PODS, pod, f'{looked_up}: serviceaccount "{account}" not found')
 
 
 def patch(store: Store, kind: Kind, key: Key, change: Any, *, status: bool = False, writer: str = "") -> Stored:
@@ -119,7 +124,8 @@ def existing(store: Store, kind: Kind, key: Key) -> Stored:
 
 def _write(store: Store, kind: Kind, key: Key, now: Stored, wanted: Object, *, status: bool, writer: str) -> Stored:
     old, metadata = now.object, wanted["metadata"]
-    check(kind, key[1], old, {"resourceVersion": metadata.get("resourceVersion")})
+    if (metadata.get("resourceVersion") or old["metadata"]["resourceVersion"]) != old["metadata"]["resourceVersion"]:
+        raise modified(kind, key[1])
     if (metadata.get("uid") or old["metadata"]["uid"]) != old["metadata"]["uid"]:
         why = f'Invalid value: "{metadata["uid"]}": field is immutable'
         raise invalid(kind, key[1], "metadata.uid", why)
@@ -143,14 +149,15 @@ def check(kind: Kind, name: str, now: Object, preconditions: dict[str, Any] | No
     Raises:
         Refused: 409.
     """
-    wanted = preconditions or {}
-    uid = wanted.get("uid")
-    if uid and uid != now["metadata"]["uid"]:
-        found = now["metadata"]["uid"]
-        raise conflict(kind, name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: {found}")
-    version = wanted.get("resourceVersion")
-    if version and version != now["metadata"]["resourceVersion"]:
-        raise modified(kind, name)
+    wanted, found = preconditions or {}, now["metadata"]
+    for part, word, then in (
+        ("uid", "UID", "deleted and then recreated"),
+        ("resourceVersion", "ResourceVersion", "modified"),
+    ):
+        asked = wanted.get(part)
+        if asked and asked != found[part]:
+            why = f"the {word} in the precondition ({asked}) does not match the {word} in record ({found[part]})"
+            raise precondition_failed(kind, name, f"{why}. The object might have been {then}")
 
 
 def delete(store: Store, kind: Kind, key: Key, options: Object) -> tuple[Stored, Object | None]:

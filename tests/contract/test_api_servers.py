@@ -72,10 +72,24 @@ def test_a_name_is_taken_once(served: Served) -> None:
 def test_an_eviction_of_another_uid_is_a_conflict(served: Served) -> None:
     uid = served.add_pod("web-1")
 
-    code, reason, message = evict(served, "web-1", preconditions={"uid": "another"}).status
+    answer = evict(served, "web-1", preconditions={"uid": "another"})
+
+    why = f"the UID in the precondition (another) does not match the UID in record ({uid})"
+    text = f'Operation cannot be fulfilled on Pod "web-1": {why}. The object might have been deleted and then recreated'
+    assert answer.status == (409, "Conflict", text)
+
+
+def test_a_deletion_of_an_older_version_is_a_conflict(served: Served) -> None:
+    version = served.ask("GET", f"{NODES}/{NODE}").body["metadata"]["resourceVersion"]
+    patch(served, f"{NODES}/{NODE}", {"metadata": {"labels": {"somebody": "else"}}})
+
+    code, reason, message = served.ask(
+        "DELETE", f"{NODES}/{NODE}", {"preconditions": {"resourceVersion": version}}
+    ).status
 
     assert (code, reason) == (409, "Conflict")
-    assert f"UID in precondition: another, UID in object meta: {uid}" in message
+    assert f"the ResourceVersion in the precondition ({version}) does not match" in message
+    assert served.ask("GET", f"{NODES}/{NODE}").code == 200
 
 
 def test_a_budgets_refusal_carries_its_cause(served: Served) -> None:
@@ -109,6 +123,13 @@ def test_a_pod_of_an_unknown_runtime_class_is_not_admitted(served: Served) -> No
 
     text = 'pods "web-1" is forbidden: pod rejected: RuntimeClass "unknown" not found'
     assert answer.status == (403, "Forbidden", text)
+
+
+def test_a_pod_of_an_unknown_account_is_not_admitted(served: Served) -> None:
+    answer = served.ask("POST", PODS, objects.pod("web-1", node=NODE, serviceAccountName="nobody"))
+
+    why = 'error looking up service account default/nobody: serviceaccount "nobody" not found'
+    assert answer.status == (403, "Forbidden", f'pods "web-1" is forbidden: {why}')
 
 
 def test_a_list_is_told_in_pages(served: Served) -> None:

@@ -16,6 +16,8 @@ from workers.ports import Refusal
 
 EVICT = Right("create", "pods/eviction")
 SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
+# The API server says it in one of two ways, by where it notices.
+_OTHER_UID = re.compile(r"UID in (the )?precondition")
 _BUDGET = re.compile(r"^The disruption budget (\S+) (.+)$")
 _ONE_POD = re.compile(r"\b1 healthy pods ")
 
@@ -32,7 +34,7 @@ def refusal_of(answer: Answer, namespace: str, name: str, now: datetime) -> Refu
     if answer.ok or answer.code == 404:
         return None
     if answer.code == 409:
-        if "UID in precondition" in message:
+        if _OTHER_UID.search(message):
             return None  # Another pod has the name: ours is gone.
         raise TemporaryPortError(f"The eviction of {namespace}/{name} met a change: {shortened(message)}.")
     if answer.code == 429:
