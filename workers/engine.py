@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import Enum, auto
 from typing import Any
 
 import structlog
@@ -59,6 +60,14 @@ OWN_ERROR = timedelta(minutes=1)
 log = structlog.get_logger("sickbay.engine")
 
 
+class Next(Enum):
+    """What the next turn may do at once: nothing, see what an act has done, or whatever is due."""
+
+    WAIT = auto()
+    SEE = auto()
+    GO_ON = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
     """One worker's means. `owner` names it in claims; `clock` gives UTC now; `steps` maps names to steps."""
@@ -78,7 +87,8 @@ class Engine:
     def advance(self, operation_id: str, *, only_urgent: bool = False) -> bool:
         """Does all that can be done now. True when more could be done at once, but `only_urgent` left it to others.
 
-        Urgent is what keeps new work away; what hurts running work waits until every urgent job is done.
+        Urgent is what keeps new work away. All that follows waits until every urgent job is done: what hurts running
+        work, and the look at what the cordon has done, since in a storm another node may still be taking work.
         Raises StoreUnavailable: without the record nothing may be decided.
         """
         with about(operation=operation_id):
@@ -86,14 +96,17 @@ class Engine:
                 operation = self.store.operations.load(operation_id)
                 if operation is None or operation.finished:
                     return False
-                if only_urgent and self._hurts(operation) is Hurts.RUNNING_WORK:
+                if only_urgent and (operation.holds_node or self._hurts(operation) is Hurts.RUNNING_WORK):
                     return True
-                if not self._turn(operation):
-                    return False
+                match self._turn(operation):
+                    case Next.WAIT:
+                        return False
+                    case Next.SEE if only_urgent:
+                        return True
             return True
 
-    def _turn(self, operation: Operation) -> bool:
-        """One look and what follows from it. True when the next look may find more to do at once."""
+    def _turn(self, operation: Operation) -> Next:
+        """One look and what follows from it."""
         now = self.clock()
         judged: Act | Outcome
         held: Changed | None = None
@@ -134,7 +147,7 @@ class Engine:
             return repeats.held_back(planned, judged, now) or judged
         return judged
 
-    def _act(self, operation: Operation, node: NodeView, step: Step[Any], act: Act, now: datetime) -> bool:
+    def _act(self, operation: Operation, node: NodeView, step: Step[Any], act: Act, now: datetime) -> Next:
         """Intent, look again, act."""
         intent, entries = operations.begin(operation, act, now=now)
         until = now + CLAIM
@@ -157,11 +170,11 @@ class Engine:
                 self._say(intent, entries)
             case NoPlace(budget):
                 without = self.objections.without_a_place(operation, step, budget, now)
-                return without is None or self._settle(operation, without, now)
+                return Next.GO_ON if without is None else self._settle(operation, without, now)
             case ClaimedBy():
-                return False
+                return Next.WAIT
             case _:  # somebody was first, or the breaker tripped since the guards were asked: the next look says which
-                return True
+                return Next.GO_ON
         held = replace(intent, version=version)
         try:
             if all(isinstance(effect, PatchNode) for effect in act.effects):
@@ -181,7 +194,7 @@ class Engine:
         except Exception as error:  # noqa: BLE001 - as above
             return self._settle(held, _own_error(held, error, self.clock()), self.clock(), claim)
 
-    def _perform(self, operation: Operation, step: Step[Any], effects: tuple[Effect, ...], claim: Claim) -> bool:
+    def _perform(self, operation: Operation, step: Step[Any], effects: tuple[Effect, ...], claim: Claim) -> Next:
         """The effects in order, then what they answered and the claim's return. An error leaves the rest undone.
 
         Before each one that hurts running work it is asked again whether anybody has changed the operation meanwhile,
@@ -189,6 +202,7 @@ class Engine:
         """
         answers: dict[str, str] = {}
         trouble: Outcome | None = None
+        done = 0
         looked_at = self.clock()
         for effect in effects:
             now = self.clock()
@@ -202,6 +216,7 @@ class Engine:
             try:
                 answers.update(perform(effect, self.ports, now))
                 answers.update(tried)
+                done += 1
                 log.info("acted", effect=type(effect).__name__, key=effect.key)
             except NodeChangedError:
                 answers.update(tried)
@@ -215,7 +230,8 @@ class Engine:
         noted = operations.note(operation, answers)
         if trouble is not None:
             return self._outcome(noted, trouble, self.clock(), claim, answers)
-        return self._settle(noted, (noted, ()), self.clock(), claim, answers, more=True)
+        settled = self._settle(noted, (noted, ()), self.clock(), claim, answers, more=True)
+        return Next.SEE if settled is Next.GO_ON and done == len(effects) else settled
 
     def _overtaken(self, operation: Operation, step: Step[Any]) -> bool:
         """Whether an alert or a person has changed the operation since its intent was stored."""
@@ -231,7 +247,7 @@ class Engine:
         now: datetime,
         claim: Claim | None = None,
         answers: Mapping[str, str] | None = None,
-    ) -> bool:
+    ) -> Next:
         if operation.current is None:  # a failed read while it waits before a person: nothing has changed
             return self._settle(operation, operations.ask(operation, operation.reason, asks="", now=now), now)
         learned = outcome.learned if isinstance(outcome, Done | Failed) else Learned()
@@ -253,8 +269,8 @@ class Engine:
         more: bool | None = None,
         attempt: str | None = None,
         learned: Learned | None = None,
-    ) -> bool:
-        """Commits what has become of the operation. True when the next turn may find more to do at once.
+    ) -> Next:
+        """Commits what has become of the operation. `more` says whether to go on at once; else its state does.
 
         What a proof has `learned` of cards and bandwidth is stored by the same commit: a proof that lost a race, or
         whose worker died, has measured nothing.
@@ -274,13 +290,14 @@ class Engine:
         )
         committed = self.store.operations.commit(change)
         if isinstance(committed, ClaimedBy):
-            return False
+            return Next.WAIT
         if isinstance(committed, Conflict):
             if claim is not None:
                 self._keep_answers(before, claim, answers or {}, now)
-            return True
+            return Next.GO_ON
         self._say(operation, entries)
-        return operation.state is operations.State.RUNNING if more is None else more
+        goes_on = operation.state is operations.State.RUNNING if more is None else more
+        return Next.GO_ON if goes_on else Next.WAIT
 
     def _keep_answers(self, before: Operation, claim: Claim, answers: Mapping[str, str], now: datetime) -> None:
         """After a lost race with an alert or a person: what was answered is put on the step as it stands now.

@@ -8,12 +8,10 @@ left alone.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import Enum
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -78,7 +76,10 @@ FORMS: dict[type[Any], Form] = {
 
 def write(record: object) -> str:
     """The document of a record whose type is in FORMS."""
-    return json.dumps({"v": FORMS[type(record)].version, **_plain(record)}, separators=(",", ":"), allow_nan=False)
+    fields = msgspec.to_builtins(record, builtin_types=(datetime,), str_keys=True, enc_hook=_unknown)
+    document = {"v": FORMS[type(record)].version, **fields}
+    text = _ENCODER.encode(document)
+    return text if _SURROGATE not in text else _ENCODER.encode(_storable(document))
 
 
 def read(kind: type[T], text: str) -> T:
@@ -134,35 +135,33 @@ def _lifted(plain: Plain, form: Form) -> Plain:
     return plain
 
 
-def _plain(value: Any) -> Any:
-    if value is None or (type(value) is str and value.isascii()):
-        return value  # Nearly all there is: a thousand nodes hold a hundred thousand short texts.
-    names = _field_names(type(value))
-    if names:
-        return {name: _plain(getattr(value, name)) for name in names}
+def _unknown(value: Any) -> Any:
+    """What msgspec does not know: a mapping that is no dict."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is nothing that a document can hold")
+
+
+def _time(value: Any) -> str:
+    if not isinstance(value, datetime):
+        raise TypeError(f"{type(value).__name__} is nothing that a document can hold")
+    return value.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+
+
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_time)
+
+_SURROGATE: Final = "\\ud"
+"""How the encoder begins a surrogate. Nearly no text has any, paired or alone."""
+
+
+def _storable(value: Any) -> Any:
+    """With a question mark for each lone surrogate, which JSON can carry and UTF-8 cannot."""
     match value:
-        case Enum():
-            return value.value
         case str():
-            # A lone surrogate, which JSON can carry and UTF-8 cannot, becomes a question mark.
             return value.encode(errors="replace").decode()
-        case datetime():
-            return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        case dict():
+            return {_storable(key): _storable(member) for key, member in value.items()}
         case list() | tuple():
-            return [_plain(member) for member in value]
-        case Mapping():
-            return {_plain(key): _plain(member) for key, member in value.items()}
+            return [_storable(member) for member in value]
         case _:
             return value
-
-
-_FIELDS: dict[type[Any], tuple[str, ...]] = {}
-
-
-def _field_names(record: type[Any]) -> tuple[str, ...]:
-    """The fields of a dataclass; none for every other type. Remembered, since asking takes most of the time."""
-    known = _FIELDS.get(record)
-    if known is None:
-        fields = dataclasses.fields(record) if dataclasses.is_dataclass(record) else ()
-        known = _FIELDS[record] = tuple(field.name for field in fields)
-    return known

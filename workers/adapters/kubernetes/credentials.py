@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import kubernetes.client
 import kubernetes.config
 
 from app.errors import ConfigurationError
+
+KEPT_S: Final = 1.0
+"""Seconds for which headers are not asked for again: the client's hook costs as much as the rest of a call."""
 
 
 class Credentials:
@@ -26,16 +30,25 @@ class Credentials:
     def __init__(self, kubeconfig: Path | None) -> None:
         self._kubeconfig = kubeconfig
         self._lock = threading.Lock()
+        self._kept: tuple[float, dict[str, str]] = (0.0, {})
         self.configuration = _configuration(kubeconfig)
 
     def headers(self) -> dict[str, str]:
-        """For one call: asked anew each time, since the client's own hook may read a token again."""
-        return _headers_of(self.configuration)
+        """For one call. Asked anew once a second, since the client's own hook may read a token again."""
+        until, kept = self._kept
+        if time.monotonic() < until:
+            return kept
+        return self._asked()
+
+    def _asked(self) -> dict[str, str]:
+        found = _headers_of(self.configuration)
+        self._kept = (time.monotonic() + KEPT_S, found)
+        return found
 
     def renewed(self, refused: Mapping[str, str]) -> bool:
         """After a 401: whether there are other credentials than those that were refused."""
         with self._lock:
-            if self.headers() != refused:
+            if self._asked() != refused:
                 return True
             try:
                 fresh = _configuration(self._kubeconfig)
@@ -44,6 +57,7 @@ class Credentials:
             if _headers_of(fresh) == refused:
                 return False
             self.configuration = fresh
+            self._asked()
             return True
 
 
