@@ -26,7 +26,10 @@ READY_S = 40.0
 
 @dataclass
 class SickbayComponents:
-    """One web, one watch and `workers` workers on a store and a cluster. Logs, tokens and URL lie in `directory`."""
+    """One web, one watch and `workers` workers on a store and a cluster. Logs, tokens and URL lie in `directory`.
+
+    `kubeconfigs` gives single components another way into the cluster, such as an account of their own.
+    """
 
     directory: Path
     redis_url: str
@@ -35,6 +38,7 @@ class SickbayComponents:
     port: int = 0
     workers: int = 1
     environ: Mapping[str, str] = field(default_factory=dict)
+    kubeconfigs: Mapping[str, Path] = field(default_factory=dict)
     children: dict[str, Child] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -65,6 +69,7 @@ class SickbayComponents:
 
     def start_one(self, name: str) -> Child:
         """Starts `web`, `watch` or `worker-N`."""
+        component = name.partition("-")[0]
         settings = {
             "SICKBAY_REDIS_URL": self.redis_url,
             "SICKBAY_POLICY": str(self.policy),
@@ -72,11 +77,11 @@ class SickbayComponents:
             "SICKBAY_API_TOKEN_FILE": str(self.api_token_file),
             "SICKBAY_BIND": f"127.0.0.1:{self.port}",
             "SICKBAY_URL": self.url,
-            "KUBECONFIG": str(self.kubeconfig),
+            "KUBECONFIG": str(self.kubeconfigs.get(component, self.kubeconfig)),
         }
         # What the person at this machine has set for a Sickbay of their own is not meant for this one.
         outside = {name: value for name, value in os.environ.items() if not name.startswith("SICKBAY_")}
-        argv = [sys.executable, "-m", "app.cli", name.partition("-")[0]]
+        argv = [sys.executable, "-m", "app.cli", component]
         log = self.directory / f"{name}.log"
         self.children[name] = Child(argv, log=log, environ={**outside, **settings, **self.environ})
         return self.children[name]

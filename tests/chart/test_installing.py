@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +14,18 @@ from app.domain.checkup import Grade
 from app.domain.policies import Mode, Policy
 from app.domain.rights import Component, needs
 from app.policy_file import load_policy
-from tests.chart.helm import CHART, ROOT, Helm, Object
+from tests.chart.helm import ROOT, Helm, Object
 from tests.chart.node_jobs import node_jobs
+from tests.chart.release import JOBS, NAMESPACE, Release, eventually
 from tests.control_plane.emptying import empty
 from tests.control_plane.plane import ControlPlane
 from workers.adapters.kubernetes.access import KubernetesAccess
-from workers.adapters.kubernetes.client import Client, connect
 from workers.adapters.kubernetes.manifests import manifest
 from workers.adapters.kubernetes.nodes import KubernetesNodes
 from workers.checkup import of_cluster
 
-NAMESPACE = "sickbay"
-JOBS = "sickbay-node-jobs"
 DIGEST = "@sha256:" + "5" * 64
 IMAGES = {"host_image": "r.example/host", "diagnose_image": "r.example/dcgm", "benchmark_image": "r.example/nccl"}
-OURS = "app.kubernetes.io/name=sickbay"
-PATIENCE_S = 60.0
 RESTRICTED = {"metadata": {"name": "restricted", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
 
 
@@ -47,68 +40,12 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@dataclass
-class Release:
-    """The chart on the control plane, as the administrator installs it."""
-
-    plane: ControlPlane
-    helm: Helm
-    policy: Path
-
-    def helm_says(self, *arguments: str) -> str:
-        """What Helm said; it must have gone well."""
-        kubeconfig = self.plane.kubeconfig(self.plane.tokens["admin"], "helm.kubeconfig")
-        told = self.helm.run(*arguments, "--namespace", NAMESPACE, kubeconfig=kubeconfig)
-        assert told.returncode == 0, told.stderr
-        return told.stdout
-
-    def put(self, verb: str, mode: str, *values: str) -> str:
-        """Installs or upgrades to this mode."""
-        given = ("--set", "redis.trial.enabled=true", "--set", f"mode={mode}", "--set-file", f"policy={self.policy}")
-        beside = ("--create-namespace",) if verb == "install" else ()
-        return self.helm_says(verb, "sickbay", str(CHART), *beside, *given, *values)
-
-    def take_away(self) -> None:
-        """Uninstalls it, and waits until nothing of it is left."""
-        self.helm_says("uninstall", "sickbay", "--ignore-not-found", "--wait")
-        eventually(lambda: not self.there("/api/v1/namespaces/" + JOBS), "the namespace of node jobs is still there")
-
-    def there(self, path: str) -> bool:
-        """Whether an object exists."""
-        return self.plane.ask("GET", path).status_code == 200
-
-    def ours(self, path: str) -> list[Object]:
-        """The chart's objects of a kind."""
-        answer = self.plane.ask("GET", path, params={"labelSelector": OURS})
-        answer.raise_for_status()
-        return list(answer.json()["items"])
-
-    @contextmanager
-    def client(self, component: Component) -> Iterator[Client]:
-        """A client that comes in as that component's pod would."""
-        token = self.plane.service_account_token(NAMESPACE, f"sickbay-{component}")
-        client = connect(self.plane.kubeconfig(token, f"{component}.kubeconfig"))
-        try:
-            yield client
-        finally:
-            client.close()
-
-
-def eventually(true: Callable[[], bool], told: str) -> None:
-    ends = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < ends, told
-        time.sleep(0.1)
-
-
 @pytest.fixture(scope="module")
 def release(control_plane: ControlPlane, helm: Helm, policy: Path) -> Iterator[Release]:
     """Installed in mode act."""
     empty(control_plane)
     made = Release(control_plane, helm, policy)
-    # What earlier tests of this process made by hand belongs to no release.
-    control_plane.ask("DELETE", f"/api/v1/namespaces/{JOBS}")
-    eventually(lambda: not made.there(f"/api/v1/namespaces/{JOBS}"), "the namespace of node jobs does not go")
+    made.clear()
     made.put("install", "act")
     yield made
     made.take_away()

@@ -140,16 +140,23 @@ def a_house(
     environ: Mapping[str, str] | None = None,
     workloads: bool = True,
     real: RealApi | None = None,
+    kubeconfigs: Mapping[str, Path] | None = None,
 ) -> Iterator[House]:
     """A house that is ready: watch has written the inventory, workers live, alerts go to the receiver.
 
-    With `real` its cluster has a real control plane.
+    With `real` its cluster has a real control plane, with `kubeconfigs` components have accounts of their own there.
     """
     with (
         valkey.start() as store,
         clusters.start(nodes=nodes, speed=SPEED, workloads=workloads, real=real) as cluster,
         SickbayComponents(
-            directory, store.url, cluster.kubeconfig, POLICY, workers=workers, environ=environ or {}
+            directory,
+            store.url,
+            cluster.kubeconfig,
+            POLICY,
+            workers=workers,
+            environ=environ or {},
+            kubeconfigs=kubeconfigs or {},
         ) as sickbay,
     ):
         house = House(cluster, sickbay, store)
