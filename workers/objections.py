@@ -40,7 +40,7 @@ class Objections:
         pool = self.policy.pool_of(node.labels) if node else None
         match interruption(operation, node, pool=pool, policy=self.policy, now=now):
             case Interruption(result, reason, clean_up=True):
-                return operations.give_back(operation, result, actor="sickbay", reason=reason, now=now)
+                return operations.give_back(operation, result, actor="sickbay", reason=reason, now=now, uncordoned=True)
             case Interruption(result, reason):
                 return operations.finish(operation, result, reason, now=now)
             case CordonAgain(reason):

@@ -53,11 +53,12 @@ def in_driver_root(pool: Pool, script: str, *arguments: str) -> tuple[str, ...]:
     return ("chroot", root, "/bin/sh", "-c", script, *arguments)
 
 
-def node_job_name(operation: Operation, *, again: int = 0) -> str:
-    """The name of this step's node job: the same after a crash, another for each try.
+def node_job_name(operation: Operation, *, again: int = 0, place: int | None = None) -> str:
+    """The name of this step's node job, or of the one at `place`: the same after a crash, another for each try.
 
     At most 63 characters, as Kubernetes asks, and from our own words only.
     """
-    place = next(place for place, step in enumerate(operation.plan) if not step.over)
+    if place is None:
+        place = next(place for place, step in enumerate(operation.plan) if not step.over)
     step = operation.plan[place]
     return f"{operation.id}-{place}-{step.step}-{step.run}" + (f"-{again}" if again else "")

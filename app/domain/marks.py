@@ -125,8 +125,11 @@ def paused_operands(node: NodeView) -> frozenset[str]:
     return frozenset(key.rpartition(".")[2] for key, value in DEPLOY_LABELS.items() if node.labels.get(key) == value)
 
 
-def release_patch(node: NodeView, mark: Mark) -> dict[str, Any]:
-    """Takes our marks away and puts back what was there. What somebody else changed meanwhile stays theirs."""
+def release_patch(node: NodeView, mark: Mark, *, uncordoned: bool = False) -> dict[str, Any]:
+    """Takes our marks away and puts back what was there. What somebody else changed meanwhile stays theirs.
+
+    `uncordoned`: a person took our cordon away before, so one that is there now is not ours to undo.
+    """
     patch: dict[str, Any] = {
         "metadata": {
             "annotations": {ANNOTATION: None, **_restored(HELD_ANNOTATIONS, node.annotations, mark.was_annotations)},
@@ -137,7 +140,7 @@ def release_patch(node: NodeView, mark: Mark) -> dict[str, Any]:
             },
         },
     }
-    if node.unschedulable and not mark.was_unschedulable:
+    if node.unschedulable and not mark.was_unschedulable and not uncordoned:
         patch["spec"] = {"unschedulable": False}
     return patch
 

@@ -235,13 +235,19 @@ def finish(operation: Operation, result: Result, reason: str, *, now: datetime) 
     return replace(over, next_check_at=None, asks=""), (Entry(now, SICKBAY, reason),)
 
 
-def give_back(operation: Operation, result: Result, *, actor: str, reason: str, now: datetime) -> Changed:
-    """Nothing more is done but giving the node back, which ends the operation with `result`."""
+def give_back(
+    operation: Operation, result: Result, *, actor: str, reason: str, now: datetime, uncordoned: bool = False
+) -> Changed:
+    """Nothing more is done but giving the node back, which ends the operation with `result`.
+
+    `uncordoned`: a person has done that already, so a cordon that is there later is somebody else's.
+    """
     plan = repair.cut_short(operation.plan)
     if not any(step.attempt for step in plan if step.step != repair.WAIT):
         untouched, _ = finish(operation, result, reason, now=now)
         return untouched, (Entry(now, actor, reason),)
-    release = PlannedStep(step=repair.RELEASE, memo={"ordered": reason})
+    theirs = {repair.UNCORDONED: "yes"} if uncordoned else {}
+    release = PlannedStep(step=repair.RELEASE, memo={"ordered": reason, **theirs})
     last = replace(operation, plan=(*plan, release), ending=result, reason=reason)
     return replace(last, state=State.RUNNING, asks="", next_check_at=now + PICKED_UP_WITHIN), (
         Entry(now, actor, reason),

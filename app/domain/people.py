@@ -11,8 +11,8 @@ from app.domain.plans import repair
 from app.domain.plans.planned import PlannedStep, StepState
 from app.domain.timeline import Entry, sentence
 
-PLANNED_MEMO = frozenset({"ordered", "deadline_s", "then"})
-"""What a step has in its memo since it was planned."""
+PLANNED_MEMO = frozenset({"ordered", "deadline_s", "then", repair.UNCORDONED})
+"""What a step keeps in its memo when it is tried anew."""
 
 
 class OrderRefusedError(Exception):

@@ -122,3 +122,21 @@ def test_a_node_that_lost_a_gpu_before_its_alert_is_not_released_with_fewer_than
     assert operation.state == "needs-human", story.timeline()
     assert "7 of 8 GPUs are back" in " ".join(story.timeline())
     assert not story.cluster.uncordons
+
+
+@pytest.mark.parametrize(("order", "rung"), [("cancel", "reboot"), ("release", "reboot"), ("cancel", "power-cycle")])
+def test_a_node_whose_boot_was_asked_for_is_given_back_after_it_and_not_before(
+    story: Story, order: str, rung: str
+) -> None:
+    story.open(ladder=(rung,))
+    story.worker().advance(f"op-{NODE}")
+    step = story.operation().current
+    assert step is not None
+    assert (step.step, "asked_at" in step.memo) == (rung, True), story.timeline()
+    story.order(order)
+    story.worker().advance(f"op-{NODE}")
+    assert not story.cluster.uncordons
+    assert story.operation().reason.startswith(f"The {rung.replace('-', ' ')} of {NODE} was asked for and is not over")
+    assert story.run().finished, story.timeline()
+    assert story.cluster.machine(NODE).boots == 2
+    assert story.cluster.uncordons

@@ -80,6 +80,11 @@ def test_a_node_without_our_mark_is_given_back_already(node: NodeView, reason: s
     assert judged(node) == Done(reason)
 
 
+def test_a_node_whose_cordon_was_tried_and_never_written_is_not_said_to_take_work_again() -> None:
+    told = judged(a_node(), operation=ordered(remembering(an_operation())))
+    assert told == Done("Handed back after 30 min; gpu-a01 was never cordoned and takes work as before.")
+
+
 def test_what_still_runs_for_us_is_ended_first_and_once() -> None:
     told = judged(cordoned(), RUNNING)
     assert told == Act(
@@ -164,3 +169,69 @@ def test_a_value_that_is_set_after_our_patch_is_somebody_elses() -> None:
 def test_marks_of_another_operation_are_its_own_and_without_a_record_nothing_is_guessed() -> None:
     assert isinstance(judged(cordoned(operation="op-2"), operation=NOTED), Done)
     assert isinstance(judged(TAKEN), Done)
+
+
+# A person's uncordon
+
+
+def test_a_cordon_that_comes_after_a_persons_uncordon_is_somebody_elses() -> None:
+    given, _ = give_back(PROVEN, Result.CANCELLED, actor="sickbay", reason="Uncordoned.", now=at(21), uncordoned=True)
+    told = judged(cordoned(), operation=given)
+    assert isinstance(told, Act)
+    (patch,) = told.effects
+    assert isinstance(patch, PatchNode)
+    assert patched(cordoned(), dict(patch.body)) == a_node(unschedulable=True)
+
+
+def test_an_uncordon_that_is_seen_while_node_jobs_end_is_remembered() -> None:
+    waiting = remembering(ordered(), told=RUNNING.name)
+    told = judged(replace(cordoned(), unschedulable=False), RUNNING, operation=waiting, now=at(1))
+    assert isinstance(told, Wait)
+    told = judged(cordoned(), operation=remembering(ordered(), **told.memo))
+    assert isinstance(told, Act)
+    assert isinstance(told.effects[0], PatchNode)
+    assert "spec" not in told.effects[0].body
+
+
+# A boot or a replacement that is under way
+
+
+def cut_off(step: str, **memo: str) -> Operation:
+    asked = {"boot_id": "b-111", "asked_at": at().isoformat(), **memo}
+    return ordered(remembering(an_operation(ladder=(step,), at_step=step), **asked))
+
+
+def rebooting(node: NodeView, job: NodeJobView | None, *, now: datetime | None = None) -> Act | Outcome:
+    return Release().judge(cut_off("reboot"), Held(node, (), job), a_policy(), now or at(2))
+
+
+REBOOT_JOB = a_job("op-1-3-reboot-1", step="reboot")
+
+
+def test_a_node_is_not_given_back_before_its_reboot_is_over() -> None:
+    told = rebooting(cordoned(), REBOOT_JOB)
+    assert isinstance(told, Wait)
+    assert told.reason == (
+        "The reboot of gpu-a01 was asked for and is not over: it is given back after that, or at 10:30 UTC, "
+        "since new pods would die with it."
+    )
+    booted = cordoned(a_node(boot_id="b-222"))
+    assert isinstance(rebooting(replace(booted, ready=False), REBOOT_JOB), Wait)
+    for node, job, now in ((booted, REBOOT_JOB, at(2)), (cordoned(), REBOOT_JOB, at(30)), (cordoned(), None, at(2))):
+        assert isinstance(rebooting(node, job, now=now), Act)
+
+
+def test_the_node_job_of_a_reboot_under_way_is_not_ended_while_it_is_waited_for() -> None:
+    told = Release().judge(cut_off("reboot"), Held(cordoned(), (REBOOT_JOB,), REBOOT_JOB), a_policy(), at(2))
+    assert isinstance(told, Wait)
+
+
+def test_a_node_that_others_cordon_or_that_a_person_has_uncordoned_is_not_waited_for() -> None:
+    for node in (replace(cordoned(), unschedulable=False), cordoned(a_node(unschedulable=True))):
+        assert isinstance(rebooting(node, REBOOT_JOB), Act)
+
+
+@pytest.mark.parametrize(("step", "minutes"), [("power-cycle", 30), ("replace", 120)])
+def test_a_power_cycle_and_a_replacement_are_waited_for_too(step: str, minutes: int) -> None:
+    assert isinstance(judged(cordoned(), operation=cut_off(step), now=at(minutes - 1)), Wait)
+    assert isinstance(judged(cordoned(), operation=cut_off(step), now=at(minutes)), Act)

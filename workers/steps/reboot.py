@@ -8,12 +8,11 @@ from app.domain.effects import NodeJob, StartNodeJob
 from app.domain.facts import NodeView
 from app.domain.operations import Operation
 from app.domain.policies import Policy
+from app.domain.under_way import refusal
 from workers.booting import Boot, Booting
 from workers.step import HOST, current, node_job_name
 
 ARGV = ("chroot", HOST, "systemctl", "reboot")
-REFUSED = range(1, 128)
-"""Exit codes by which the command itself says no; above them stand signals, as a shutdown sends them."""
 
 
 class Reboot(Booting):
@@ -43,11 +42,4 @@ class Reboot(Booting):
 
     def refusal(self, facts: Boot) -> str | None:
         """It never ran, or the command said no."""
-        job, name = facts.job, facts.node.name
-        if job is None or not job.failed:
-            return None
-        if not job.started:
-            return f"The reboot of {name} could not be sent: {(job.reason or 'its node job never ran').rstrip('.')}."
-        if job.exit_code in REFUSED:
-            return f"{name} refused to reboot: the command ended with exit code {job.exit_code}."
-        return None
+        return refusal(facts.job, facts.node.name)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from app.domain import under_way
 from app.domain.deadlines import due_at, is_past, next_look
 from app.domain.effects import PatchNode, RemoveNodeJob
 from app.domain.facts import NodeJobView, NodeView
 from app.domain.guards import Hurts
+from app.domain.interruptions import REPLACED_WITHIN
 from app.domain.marks import (
     STATE_LABEL,
     cordon_patch,
@@ -21,11 +23,12 @@ from app.domain.marks import (
 )
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, Failed, NeedsHuman, Outcome, Wait
-from app.domain.plans.planned import PlannedStep
+from app.domain.plans import repair
+from app.domain.plans.planned import PlannedStep, StepState
 from app.domain.policies import Policy
 from app.domain.timeline import spell
 from workers.ports import Ports
-from workers.step import current
+from workers.step import current, node_job_name
 
 LOOK_AGAIN = timedelta(seconds=10)
 ENDS_WITHIN = timedelta(minutes=10)
@@ -34,10 +37,11 @@ ENDS_WITHIN = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The node, and our node jobs on it that still run."""
+    """The node, our node jobs on it that still run, and the one of a reboot that was cut off by an order."""
 
     node: NodeView
     running: tuple[NodeJobView, ...]
+    reboot: NodeJobView | None = None
 
 
 class Release:
@@ -49,16 +53,33 @@ class Release:
     def look(self, operation: Operation, node: NodeView, ports: Ports) -> Held:
         """The node, and what runs there for this operation."""
         jobs = ports.node_jobs.of_operation(operation.id)
-        return Held(node, tuple(job for job in jobs if not job.ended))
+        place = under_way.cut_off(operation)
+        reboot = None if place is None else ports.node_jobs.get(node_job_name(operation, place=place))
+        return Held(node, tuple(job for job in jobs if not job.ended), reboot)
 
     def judge(self, operation: Operation, facts: Held, policy: Policy, now: datetime) -> Act | Outcome:
-        """End our node jobs, then take the marks away; faults that came after the repair keep the node."""
+        """Let a boot end, end our node jobs, then take the marks away; faults after the repair keep the node."""
+        mark = read_mark(facts.node)
+        judged = self._judged(operation, facts, policy, now)
+        if mark is None or mark.operation != operation.id or facts.node.unschedulable or mark.was_unschedulable:
+            return judged
+        # Whoever cordons it from here on does so for reasons of their own, before our marks are gone too.
+        if not isinstance(judged, Act | Wait):
+            return judged
+        return replace(judged, memo={**judged.memo, repair.UNCORDONED: "yes"})
+
+    def _judged(self, operation: Operation, facts: Held, policy: Policy, now: datetime) -> Act | Outcome:
         ordered = "ordered" in current(operation).memo
+        uncordoned = repair.UNCORDONED in current(operation).memo
         mark = read_mark(facts.node)
         ours = mark is not None and mark.operation == operation.id
         if ours and not ordered and operation.uncovered_faults:
             told = "; ".join(fault.evidence for fault in operation.uncovered_faults)
             return Failed(f"{facts.node.name} stays cordoned: after the repair came {told}.")
+        if mark is not None and ours and facts.node.unschedulable and not (mark.was_unschedulable or uncordoned):
+            booting = _under_way(operation, facts, policy, now)
+            if booting is not None:
+                return booting
         if facts.running:
             return _end(current(operation), facts.running, now)
         if not ours and not ordered and operation.uncovered_faults and "patched" in current(operation).memo:
@@ -69,7 +90,7 @@ class Release:
                 noted(body, facts.node),
             )
         if mark is not None and ours:
-            body = release_patch(facts.node, mark)
+            body = release_patch(facts.node, mark, uncordoned=uncordoned)
             return Act(
                 (_patch(operation, facts.node, "release", body),),
                 f"Gives {facts.node.name} back.",
@@ -118,8 +139,22 @@ def _patch(operation: Operation, node: NodeView, what: str, body: dict[str, Any]
     )
 
 
+def _under_way(operation: Operation, facts: Held, policy: Policy, now: datetime) -> Wait | None:
+    """The wait for a boot or a replacement that was asked for before the order came; None when none is to come."""
+    place = under_way.cut_off(operation)
+    if place is None:
+        return None
+    step, node = operation.plan[place], facts.node
+    within = REPLACED_WITHIN if step.step == under_way.REPLACE else policy.rules_for(node.labels).deadlines.reboot
+    until = under_way.waits_until(step, node, facts.reboot, within=within, now=now)
+    return None if until is None else Wait(under_way.told(step, node.name, until), after=next_look(now, until))
+
+
 def _gone(operation: Operation, node: NodeView, now: datetime) -> str:
     out = spell(now - operation.opened_at)
     if node.unschedulable:
         return f"Handed back after {out}; {node.name} stays cordoned, as somebody else wants it."
+    cordon, patched = operation.last("cordon"), "patched" in current(operation).memo
+    if not patched and (cordon is None or cordon.state is not StepState.DONE):
+        return f"Handed back after {out}; {node.name} was never cordoned and takes work as before."
     return f"Released: {node.name} takes work again after {out}."

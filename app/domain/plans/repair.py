@@ -33,6 +33,8 @@ VALIDATION = ("diagnose", "benchmark")
 LIGHT_VALIDATION = ("recovery-check",)
 """What proves a rung that changed neither hardware nor driver; that the GPUs are allocatable its own step has seen."""
 RELEASE = "release"
+UNCORDONED = "uncordoned"
+"""In the memo of a release: a person has uncordoned the node, so no cordon on it is ours any more."""
 
 
 def plan(ladder: tuple[str, ...], *, wait: PlannedStep | None = None) -> tuple[PlannedStep, ...]:
