@@ -56,6 +56,8 @@ class Settings:
     """SICKBAY_LINKS: pages elsewhere that web links in its head, name and http(s) address. None."""
     log_level: str = "info"
     """SICKBAY_LOG_LEVEL: debug, info, warning or error. What is below it is not written."""
+    alive_file: Path | None = None
+    """SICKBAY_ALIVE_FILE: touched by worker and watch each time that their loop comes round. Unset: none."""
     unknown: tuple[str, ...] = ()
     """Names with our prefix that are no setting: a spelling mistake, or one of a newer version after going back. They
     change nothing and stop nothing; a command logs them once at its start."""
@@ -175,5 +177,6 @@ READERS: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "SICKBAY_URL": ("url", _http_url),
     "SICKBAY_LINKS": ("links", _links),
     "SICKBAY_LOG_LEVEL": ("log_level", _one_of(LOG_LEVELS)),
+    "SICKBAY_ALIVE_FILE": ("alive_file", _path),
 }
 """Each environment variable: the field it fills, and what turns its text into the value."""

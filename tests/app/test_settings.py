@@ -33,6 +33,7 @@ def test_every_setting_is_read_from_its_own_name() -> None:
             "SICKBAY_BIND": "[::]:9000",
             "SICKBAY_URL": "https://sickbay.example.org/",
             "SICKBAY_LOG_LEVEL": "debug",
+            "SICKBAY_ALIVE_FILE": "/run/sickbay/alive",
         }
     )
 
@@ -47,6 +48,7 @@ def test_every_setting_is_read_from_its_own_name() -> None:
         bind="[::]:9000",
         url="https://sickbay.example.org",
         log_level="debug",
+        alive_file=Path("/run/sickbay/alive"),
     )
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ from app.policy_file import policy_or_problems
 from app.settings import READERS, Settings
 from tests.chart.helm import CHART, ROOT, Helm, Object
 from tests.chart.rights import of_kind
+from workers.commands.alive import Alive
 
 STORE = ("--set", "redis.urlSecret.name=store")
 TRIAL = ("--set", "redis.trial.enabled=true")
@@ -149,3 +154,37 @@ def test_the_chart_has_the_version_of_the_code() -> None:
     from app import __version__  # noqa: PLC0415 - only its text is compared
 
     assert yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"] == __version__
+
+
+@pytest.mark.parametrize("component", ["worker", "watch"])
+def test_the_probe_of_what_listens_nowhere_looks_at_the_age_of_its_file(
+    helm: Helm, component: str, tmp_path: Path
+) -> None:
+    pod = pods(helm.render(*STORE))[component]
+    (container,) = pod["containers"]
+    alive = environment(pod)["SICKBAY_ALIVE_FILE"]
+    program, switch, code = container["livenessProbe"]["exec"]["command"]
+    assert {"name": "alive", "mountPath": str(Path(alive).parent)} in container["volumeMounts"]
+    assert (program, switch) == ("python3", "-c")
+    file = tmp_path / "alive"
+    probe = [sys.executable, "-c", code.replace(alive, str(file))]
+
+    assert subprocess.run(probe, check=False, capture_output=True).returncode == 1
+    Alive(file).touch()
+    assert subprocess.run(probe, check=False).returncode == 0
+    os.utime(file, (time.time() - 400, time.time() - 400))
+    assert subprocess.run(probe, check=False).returncode == 1
+
+
+def test_the_notes_say_the_mode_first_and_then_the_receiver_of_the_example(helm: Helm) -> None:
+    """`helm install` prints them; without a cluster only a dry run does."""
+    values = ("--dry-run=client", "--namespace", "sickbay", *STORE)
+    told = helm.run("install", "sickbay", str(CHART), *values)
+    assert told.returncode == 0, told.stderr
+    notes = told.stdout.partition("NOTES:")[2].strip()
+    assert notes.startswith("Mode: observe. Sickbay decides everything and touches nothing")
+    first, last = notes.index("     route:"), notes.index("\n\n3. ")
+    pasted = yaml.safe_load(notes[first:last])
+    example = yaml.safe_load((ROOT / "config/alertmanager.example.yaml").read_text(encoding="utf-8"))
+    assert pasted["route"]["routes"] == example["route"]["routes"]
+    assert pasted["receivers"] == [one for one in example["receivers"] if one["name"] == "sickbay"]

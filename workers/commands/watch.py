@@ -18,6 +18,7 @@ from app.domain.facts import NodeView
 from app.domain.marks import read_mark
 from app.errors import StoreUnavailable
 from app.settings import Settings
+from workers.commands.alive import Alive
 from workers.commands.heartbeat import Heartbeat
 from workers.watch.streams import Streams
 from workers.wiring import Wiring, own_wiring
@@ -52,7 +53,7 @@ def command() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     wiring = own_wiring()
-    watching = Watching(wiring)
+    watching = Watching(wiring, Alive(settings.alive_file))
     streams = Streams(wiring.feeds, on_nudge=watching.nudge, on_inventory=watching.write_inventory)
     streams.start()
     try:
@@ -66,8 +67,9 @@ def command() -> None:
 class Watching:
     """What the streams tell, and the clock, turned into jobs."""
 
-    def __init__(self, wiring: Wiring) -> None:
+    def __init__(self, wiring: Wiring, alive: Alive) -> None:
         self._wiring = wiring
+        self._alive = alive
         self._nudged: set[str] = set()
         self._placing: dict[str, datetime] = {}
         self._lock = threading.Lock()
@@ -96,6 +98,8 @@ class Watching:
         """
         ticks = 0
         while streams.alive and not ended.wait(TICK):
+            if ticks % DUE_EVERY == 0:
+                self._alive.touch()
             try:
                 self._wiring.queues.advance(self._take_nudged())
                 if ticks % DUE_EVERY == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from types import FrameType
+from typing import Any
 
 import click
 import redis
@@ -14,11 +15,17 @@ from rq.serializers import JSONSerializer
 from app import logs
 from app.queue import QUEUES
 from app.settings import Settings
+from workers.commands.alive import Alive
 from workers.commands.heartbeat import Heartbeat
 from workers.wiring import own_wiring
 
 MAX_JOBS = 1000
 """Jobs after which the RQ worker inside is made anew, so that nothing it gathers grows for ever."""
+
+WAITS = 45
+"""Seconds that RQ's loop waits for a job before it comes round."""
+RQ_SPARES = 15
+"""Seconds by which RQ waits less than the time that it gives a worker."""
 
 LOST_STORE = 2.0
 """Seconds between tries while Redis is away."""
@@ -39,7 +46,8 @@ def command() -> None:
     wiring = own_wiring()
     log.info("worker started", owner=wiring.engine.owner, pools=[pool.name for pool in wiring.policy.pools])
     with Heartbeat(wiring.store, "worker", wiring.engine.owner):
-        while _work(wiring.redis):
+        alive = Alive(settings.alive_file)
+        while _work(wiring.redis, alive):
             pass
 
 
@@ -47,6 +55,12 @@ class _Worker(SimpleWorker):
     """RQ's worker in this process, which remembers why it stopped: being asked to is not losing Redis."""
 
     asked_to_stop = False
+    alive = Alive(None)
+
+    def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
+        """RQ's loop calls this before and after each job, and each time that it has waited for one in vain."""
+        self.alive.touch()
+        super().heartbeat(timeout, pipeline)
 
     def request_stop(self, signum: int, frame: FrameType | None) -> None:
         """RQ's handler of SIGTERM and SIGINT."""
@@ -54,10 +68,12 @@ class _Worker(SimpleWorker):
         super().request_stop(signum, frame)  # type: ignore[no-untyped-call]  # RQ's is not annotated
 
 
-def _work(connection: redis.Redis) -> bool:
+def _work(connection: redis.Redis, alive: Alive) -> bool:
     """One RQ worker's life. True when another one is to follow."""
+    alive.touch()
     try:
-        worker = _Worker(QUEUES, connection=connection, serializer=JSONSerializer)
+        worker = _Worker(QUEUES, connection=connection, serializer=JSONSerializer, worker_ttl=WAITS + RQ_SPARES)
+        worker.alive = alive
         worker.log_job_description = False
         worker.work(max_jobs=MAX_JOBS, logging_level="WARNING")
     except redis.RedisError as error:

@@ -117,3 +117,23 @@ resources:
     secretName: {{ . }}
 {{- end }}
 {{- end -}}
+
+{{- /* Worker and watch listen nowhere. Each time that their loop comes round they touch a file. */ -}}
+{{- define "sickbay.aliveEnv" -}}
+- name: SICKBAY_ALIVE_FILE
+  value: /run/sickbay/alive
+{{- end -}}
+
+{{- define "sickbay.aliveProbe" -}}
+# Older than the longest job and the longest wait for one: the loop hangs. That the store or the API server is away
+# makes nothing old.
+exec:
+  command:
+    - python3
+    - -c
+    - import os, time; raise SystemExit(time.time() - os.stat("/run/sickbay/alive").st_mtime > 300)
+initialDelaySeconds: 60
+periodSeconds: 60
+timeoutSeconds: 10
+failureThreshold: 2
+{{- end -}}
