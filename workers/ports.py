@@ -13,6 +13,7 @@ from typing import Protocol
 
 from app.domain.effects import NodeJob, PatchNode
 from app.domain.facts import NodeJobView, NodeView, PodView
+from app.domain.faults import Gpu
 from app.domain.history import HistoryRow
 from app.domain.placement import Inventory
 from app.domain.rights import Need
@@ -136,8 +137,11 @@ class Outbox(Protocol):
 class CardHistory(Protocol):
     """What cards have been through. The store answers this one."""
 
-    def of(self, card: str, limit: int) -> Sequence[HistoryRow]:
-        """The faults of a serial or UUID, newest first."""
+    def of(self, card: Gpu, limit: int) -> Sequence[HistoryRow]:
+        """The faults of a card as far as it is known, newest first."""
+
+    def is_shared(self, serial: str) -> bool:
+        """Whether several GPUs have reported that serial."""
 
 
 class GpuCounts(Protocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from app.domain import questions
 from app.domain.operations import Operation
 from app.domain.people import ORDERS, OrderRefusedError, give, tried
 from app.domain.plans.planned import PlannedStep
@@ -19,7 +20,8 @@ def aim(operation: Operation, order: str) -> str:
     """`reboot`, `reset/diagnose#2`, `xid-79 at reboot`; empty when the order would be about nothing."""
     match order:
         case "approve":
-            return _numbered(operation.asks, operation.current) if operation.asks else ""
+            asks, step = operation.asks, operation.current
+            return _numbered(questions.called(step, asks), step) if asks else ""
         case "retry" | "skip":
             return _named(tried(operation))
         case "release":

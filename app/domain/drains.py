@@ -5,7 +5,7 @@ A drain is over when every pod that had to go is gone by uid: an accepted evicti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -57,7 +57,7 @@ class DrainView:
 
 
 def fate(pod: PodView, *, approved: bool = False) -> PodFate:
-    """The fate of one pod; with `approved` a person has let bare pods go."""
+    """The fate of one pod; with `approved` a person has let it go although it is a bare one."""
     if MIRROR_ANNOTATION in pod.annotations or pod.phase in {"Succeeded", "Failed"}:
         return PodFate.STAYS
     if pod.controller_kind == "DaemonSet":
@@ -69,11 +69,11 @@ def fate(pod: PodView, *, approved: bool = False) -> PodFate:
     return PodFate.GOES
 
 
-def sort_pods(pods: Iterable[PodView], *, approved: bool = False) -> DrainView:
-    """All pods of a node, sorted by fate."""
+def sort_pods(pods: Iterable[PodView], *, approved: Collection[str] = ()) -> DrainView:
+    """All pods of a node, sorted by fate; `approved` are the uids of the bare ones that a person has let go."""
     by_fate: dict[PodFate, list[PodView]] = {each: [] for each in PodFate}
     for pod in pods:
-        by_fate[fate(pod, approved=approved)].append(pod)
+        by_fate[fate(pod, approved=pod.uid in approved)].append(pod)
     return DrainView(
         stay=tuple(by_fate[PodFate.STAYS]),
         go=tuple(by_fate[PodFate.GOES]),

@@ -130,7 +130,11 @@ def _is_ours(operation: Operation, node: NodeView) -> bool:
 
 def _watched_enough(operation: Operation, pool: Pool | None, policy: Policy, now: datetime) -> Interruption | None:
     """Only asked while the node is unmarked: a step counts as tried also when no more than a read failed."""
-    if pool is None or not _only_observed(operation, pool, policy) or now - operation.opened_at < policy.observe_for:
+    if pool is None or not _only_observed(operation, pool, policy):
+        return None
+    # A fault that joins late is observed as long as the first.
+    since = max([operation.opened_at, *(fault.at for fault in operation.faults)])
+    if now - since < policy.observe_for:
         return None
     text = f"Noted: observed for {spell(policy.observe_for)} in mode observe, nothing was touched."
     return Interruption(Result.NOTED, text, clean_up=False)

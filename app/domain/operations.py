@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from app.domain import root_causes
+from app.domain import questions, root_causes
 from app.domain.deadlines import start_clock, stop_clock
 from app.domain.facts import TicketRef
 from app.domain.faults import Fault
@@ -189,8 +189,9 @@ def apply(operation: Operation, outcome: Outcome, *, now: datetime) -> Changed:
             state = State.WITH_VENDOR if with_vendor else State.WAITING
             waiting = replace(_with(operation, step), state=state, reason=reason, asks="")
             return replace(waiting, next_check_at=now + after), said
-        case NeedsHuman(reason, asks):
-            step = replace(step, state=StepState.WAITING, reason=reason)
+        case NeedsHuman(reason, asks, of):
+            memo = {**step.memo, **questions.noted(asks, of)}
+            step = replace(step, state=StepState.WAITING, reason=reason, memo=memo)
             return ask(_with(operation, step), reason, asks=asks, now=now)
         case Done(reason, memo, _):
             step = replace(step, state=StepState.DONE, finished_at=now, reason=reason, memo={**step.memo, **memo})

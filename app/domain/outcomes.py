@@ -82,10 +82,14 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class NeedsHuman:
-    """Only a person can decide. `asks` names what an approval would allow, empty when there is nothing to approve."""
+    """Only a person can decide. `asks` names what an approval would allow, empty when there is nothing to approve.
+
+    `of` are those it is asked of, id to readable name, where it is about some of many: an approval covers no others.
+    """
 
     reason: str
     asks: str = ""
+    of: Mapping[str, str] = field(default_factory=dict)
 
 
 Outcome = Done | Wait | Failed | NeedsHuman

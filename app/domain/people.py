@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
+from app.domain import questions
 from app.domain.operations import PICKED_UP_WITHIN, Changed, Operation, Result, State, give_back
 from app.domain.plans import repair
 from app.domain.plans.planned import PlannedStep, StepState
@@ -29,7 +30,8 @@ def give(operation: Operation, order: str, *, actor: str, reason: str, now: date
 def _approve(operation: Operation, actor: str, reason: str, now: datetime) -> Changed:
     if not operation.asks:
         raise OrderRefusedError(f"{operation.id} asks for no approval now; its state is {operation.state}.")
-    allowed = replace(operation, approvals=(*operation.approvals, operation.asks), asks="")
+    given = questions.allowed_by(operation.current, operation.asks)
+    allowed = replace(operation, approvals=tuple(dict.fromkeys((*operation.approvals, *given))), asks="")
     return _going(allowed, f"Approved {operation.asks}: {reason}", actor, now)
 
 

@@ -86,12 +86,15 @@ def blamed(operation: Operation) -> Gpu | None:
     return next(cards, None)
 
 
-def causes(cluster: str, operation: Operation) -> tuple[str, ...]:
-    """The keys of the cause, the one to use first. A card whose serial became known later also has that of its UUID."""
+def causes(cluster: str, operation: Operation, *, shared: bool = False) -> tuple[str, ...]:
+    """The keys of the cause, the one to use first. A card whose serial became known later also has that of its UUID.
+
+    `shared`: several GPUs report its serial, so that names none of them and keys nothing, where there is a UUID.
+    """
     card = blamed(operation)
     if card is None:
         return (_cause(cluster, "node", operation.node.name),)
-    known = (("serial", card.serial), ("uuid", card.uuid))
+    known = (("serial", None if shared and card.uuid else card.serial), ("uuid", card.uuid))
     return tuple(_cause(cluster, kind, name) for kind, name in known if name)
 
 

@@ -7,6 +7,11 @@ from app.store.connection import Link
 from app.store.keys import KEYS, plain
 
 
+def is_shared(link: Link, serial: str) -> bool:
+    """Whether several UUIDs have come with this serial, so that it names no single card."""
+    return int(link.ask("SCARD", KEYS["dies"] + plain(serial))) > 1
+
+
 def names(link: Link, card: str | Gpu) -> list[str]:
     """The names to read under, as they stand in keys.
 

@@ -31,6 +31,10 @@ class History:
         rows = [row for texts in self._link.ask_all(commands) for row in read_readable(HistoryRow, texts)]
         return sorted(rows, key=lambda row: row.at, reverse=True)[:limit]
 
+    def is_shared(self, serial: str) -> bool:
+        """Whether several GPUs have reported that serial."""
+        return cards.is_shared(self._link, serial)
+
     def cards(self, limit: int = BOUNDS["cards"], *, since: datetime | None = None) -> list[str]:
         """Names of the cards that had a fault, the latest first: what `of` and `rows` take."""
         least = "-inf" if since is None else micros(since)

@@ -37,7 +37,7 @@ STEPS: Final[Mapping[str, str]] = {
 """What each step does to its node, in words for whoever allows it."""
 
 QUESTIONS: Final[Mapping[str, tuple[str, str]]] = {
-    "bare-pods": ("eviction", "Pods without a controller are evicted from {node} too; nobody starts them again."),
+    "bare-pods": ("eviction", "These pods of {node} have no controller and are evicted too; nobody starts them again."),
     "foreign-cordon": ("going on", "Sickbay goes on although somebody else had cordoned {node}: it is drained next."),
     "drain-although-busy": ("drain", "{node} is cordoned and drained although it is busy."),
 }

@@ -46,7 +46,7 @@ def test_each_kind_of_pod_has_its_fate(fields: dict[str, Any], expected: PodFate
         ({"controller_kind": "DaemonSet"}, PodFate.STAYS),
     ],
 )
-def test_an_approval_lets_bare_pods_go_and_nothing_else(fields: dict[str, Any], expected: PodFate) -> None:
+def test_an_approval_lets_a_bare_pod_go_and_nothing_else(fields: dict[str, Any], expected: PodFate) -> None:
     assert fate(a_pod(**fields), approved=True) is expected
 
 
@@ -83,3 +83,9 @@ def test_a_node_is_empty_when_all_that_had_to_go_is_gone(pods: tuple[Any, ...], 
 def test_a_refusal_is_remembered_per_pod_and_not_per_name() -> None:
     assert refusal_key("uid-1") != refusal_key("uid-2")
     assert a_pod("train-0").full_name == "ml/train-0"
+
+
+def test_only_the_bare_pods_that_were_approved_go() -> None:
+    one, other = a_pod("one", controller_kind=""), a_pod("other", controller_kind="")
+    view = sort_pods((one, other), approved={one.uid})
+    assert (view.go, view.asked_for) == ((one,), (other,))

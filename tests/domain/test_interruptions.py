@@ -100,6 +100,8 @@ def test_an_operation_that_waits_for_a_person_at_its_plans_end_notices_an_uncord
 
 
 OBSERVING = a_policy(a_pool(mode=Mode.OBSERVE), observe_for=timedelta(hours=1))
+LATE = replace(an_operation(), faults=(a_fault(), a_fault("xid-48", at=at(59))))
+"""A second fault has joined just before the first was observed for long enough."""
 
 
 @pytest.mark.parametrize(
@@ -107,6 +109,9 @@ OBSERVING = a_policy(a_pool(mode=Mode.OBSERVE), observe_for=timedelta(hours=1))
     [
         (an_operation(), a_node(), OBSERVING, 60, True),
         (an_operation(), a_node(), OBSERVING, 59.9, False),
+        (LATE, a_node(), OBSERVING, 60, False),
+        (LATE, a_node(), OBSERVING, 118.9, False),
+        (LATE, a_node(), OBSERVING, 119, True),
         (an_operation(), a_node(), a_policy(), 600, False),
         (an_operation(), a_node(labels={}), OBSERVING, 600, False),
         (BEFORE_DONE, HELD, OBSERVING, 600, False),

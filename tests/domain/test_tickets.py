@@ -71,6 +71,11 @@ def test_a_card_known_by_serial_is_also_looked_for_under_its_uuid() -> None:
     assert causes("main", about(KNOWN)) == ("main:serial:1650323001234", "main:uuid:GPU-8f6d")
 
 
+def test_a_serial_that_several_gpus_report_is_no_cause_where_a_uuid_tells_them_apart() -> None:
+    assert causes("main", about(KNOWN), shared=True) == ("main:uuid:GPU-8f6d",)
+    assert causes("main", about(Gpu(serial="7")), shared=True) == ("main:serial:7",)
+
+
 def test_two_clusters_never_share_a_ticket() -> None:
     case = a_case("duplicate_tickets")
     ours = cause_key("main", about(Gpu(serial=case["same_key"])))

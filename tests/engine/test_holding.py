@@ -44,6 +44,19 @@ def test_a_bare_pod_that_is_approved_after_hours_is_evicted_and_not_too_late(sto
     assert story.cluster.evictions == {bare.uid: 1}
 
 
+def test_a_bare_pod_that_comes_after_the_question_is_not_evicted_by_its_approval(story: Story) -> None:
+    bare = story.cluster.add_pod(NODE, "notebook", controller_kind="", ends_after=5)
+    story.open()
+    assert story.run().asks == "bare-pods"
+    later = story.cluster.add_pod(NODE, "debug", controller_kind="", ends_after=5)
+    story.order("approve")
+    assert story.run().asks == "bare-pods", story.timeline()
+    assert (story.cluster.evictions[bare.uid], story.cluster.evictions[later.uid]) == (1, 0)
+    assert "default/debug" in story.operation().reason
+    story.order("approve")
+    assert story.run().result == "released", story.timeline()
+
+
 def test_work_that_gets_on_a_new_machine_before_its_cordon_is_drained_before_it_is_validated(story: Story) -> None:
     story.cluster.provider.gets_work = ("llama-ft-7",)
     story.open("xid-79", ladder=("replace",))

@@ -95,14 +95,23 @@ def test_a_bare_pod_is_asked_about_once_the_others_are_gone() -> None:
     assert waiting.reason == "Waits for ml/train-0 to end within its grace. ml/notebook has no controller."
     asked = judged(bare)
     assert isinstance(asked, NeedsHuman)
-    assert asked.asks == BARE_PODS
+    assert (asked.asks, asked.of) == (BARE_PODS, {bare.uid: "ml/notebook"})
     assert "ml/notebook has no controller" in asked.reason
 
 
 def test_an_approval_lets_the_bare_pod_be_evicted() -> None:
     bare = a_pod("notebook", controller_kind="")
-    approved = remembering(an_operation(at_step="drain", approvals=(BARE_PODS,)))
+    approved = remembering(an_operation(at_step="drain", approvals=(f"{BARE_PODS} {bare.uid}",)))
     assert evicted(judged(bare, operation=approved)) == [bare.uid]
+
+
+def test_a_bare_pod_that_comes_after_the_approval_is_asked_about_by_itself() -> None:
+    bare, later = a_pod("notebook", controller_kind=""), a_pod("debug", controller_kind="")
+    approved = remembering(an_operation(at_step="drain", approvals=(BARE_PODS, f"{BARE_PODS} {bare.uid}")))
+    assert evicted(judged(bare, later, operation=approved)) == [bare.uid]
+    asked = judged(later, operation=approved)
+    assert isinstance(asked, NeedsHuman)
+    assert asked.of == {later.uid: "ml/debug"}
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,13 @@ class Desk:
     entries: dict[str, OutboxEntry] = field(default_factory=dict)
     trouble: PortError | None = None
     rows: tuple[HistoryRow, ...] = ()
+    shared: str = ""
+    """The serial that several GPUs report."""
 
     @property
     def ports(self) -> Ports:
-        return replace(FakeCluster().ports, tickets=self, outbox=_Outbox(self.entries), history=_History(self.rows))
+        history = _History(self.rows, self.shared)
+        return replace(FakeCluster().ports, tickets=self, outbox=_Outbox(self.entries), history=history)
 
     def find(self, key: str) -> TicketRef | None:
         if self.trouble is not None:
@@ -64,10 +67,14 @@ class _Outbox:
 @dataclass
 class _History:
     rows: tuple[HistoryRow, ...]
+    shared: str
 
-    def of(self, card: str, limit: int) -> tuple[HistoryRow, ...]:
-        assert card == "7"
+    def of(self, card: Gpu, limit: int) -> tuple[HistoryRow, ...]:
+        assert card == CARD
         return self.rows[:limit]
+
+    def is_shared(self, serial: str) -> bool:
+        return serial == self.shared
 
 
 def an_entry(
@@ -102,6 +109,12 @@ def test_the_cause_is_fixed_before_anything_is_looked_for() -> None:
     told = judged(Desk(trouble=PermanentPortError("nobody asks yet")), operation=FRESH)
     assert isinstance(told, Act)
     assert (told.effects, told.memo) == ((), {"causes": f"{CAUSE}\n{ALIAS}"})
+
+
+def test_a_serial_that_two_gpus_of_a_node_report_keys_no_ticket() -> None:
+    told = judged(Desk(shared="7"), operation=FRESH)
+    assert isinstance(told, Act)
+    assert told.memo == {"causes": ALIAS}
 
 
 def test_a_fixed_cause_does_not_change_when_more_becomes_known_of_the_card() -> None:

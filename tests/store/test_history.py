@@ -86,6 +86,14 @@ class TestTwoGpusOfOneSerial:
         for name in ("GPU-2", self.second, Gpu(uuid="GPU-2")):
             assert store.history.of(name) == [of_second]
 
+    def test_the_serial_is_known_as_shared_from_the_second_on(self, store: Store) -> None:
+        file(store, row(serial="9900000000900", uuid="GPU-1"))
+        assert not store.history.is_shared("9900000000900")
+
+        self.file_both(store)
+
+        assert store.history.is_shared("9900000000900")
+
     def test_whoever_asks_by_the_serial_sees_both(self, store: Store) -> None:
         of_first, of_second = self.file_both(store)
 

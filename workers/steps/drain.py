@@ -18,12 +18,15 @@ from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, NeedsHuman, Outcome, Wait
 from app.domain.plans.planned import PlannedStep
 from app.domain.policies import Policy
+from app.domain.questions import are_allowed
 from app.domain.timeline import counted
 from workers.ports import Ports
 from workers.step import current
 
 BARE_PODS = "bare-pods"
 SHOWN_PODS = 5
+ASKED_PODS = 50
+"""Pods that one question is about; the others are asked about after them."""
 COUNTED_PODS = 500
 """Evicted pods that the memo keeps apart; more come only from a controller that puts its pods back on the node."""
 
@@ -49,7 +52,8 @@ class Drain:
     def judge(self, operation: Operation, facts: Pods, policy: Policy, now: datetime) -> Act | Outcome:
         """Evict what may go now; otherwise wait, or ask when waiting does not help."""
         step = current(operation)
-        view = sort_pods(facts.pods, approved=BARE_PODS in operation.approvals)
+        approved = are_allowed(operation.approvals, BARE_PODS, (pod.uid for pod in facts.pods))
+        view = sort_pods(facts.pods, approved=approved)
         if view.empty:
             return Done(_drained(step, view))
         refusals = [standing_refusal(step.memo, pod.uid, now) for pod in view.go]
@@ -66,7 +70,8 @@ class Drain:
             return Act(evictions, f"Evicts {_named(due)}.", {"asked": ",".join(sorted(asked)[:COUNTED_PODS])})
         if view.asked_for and not view.go and not view.leaving:
             text = f"{_named(view.asked_for)} has no controller to start it again: approve its eviction, or move it."
-            return NeedsHuman(text, asks=BARE_PODS)
+            of = {pod.uid: pod.full_name for pod in view.asked_for[:ASKED_PODS]}
+            return NeedsHuman(text, asks=BARE_PODS, of=of)
         asked_again = [refusal[0] for refusal in refusals if refusal]
         return Wait(_waiting_for(step, view), after=next_look(now, ends, *asked_again))
 

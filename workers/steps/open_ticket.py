@@ -56,6 +56,8 @@ class Sought:
     ticket: TicketRef | None = None
     entry: OutboxEntry | None = None
     history: Sequence[HistoryRow] = ()
+    shared: bool = False
+    """Whether several GPUs report the serial of the card."""
     ready: bool = True
     """Whether there is a system to ask at all."""
     trouble: str = ""
@@ -72,11 +74,11 @@ class TicketOpening:
         """The store's word first, then the ticket system's."""
         if ports.tickets is None or ports.outbox is None:
             return Sought(ready=False)
-        fixed = current(operation).memo.get("causes", "")
+        fixed, card, known = current(operation).memo.get("causes", ""), blamed(operation), ports.history
         if not fixed:
-            return Sought()
-        card = blamed(operation)
-        history = ports.history.of(card.key, SHOWN + 1) if ports.history and card and card.key else ()
+            serial = card.serial if card else None
+            return Sought(shared=bool(known and serial and known.is_shared(serial)))
+        history = known.of(card, SHOWN + 1) if known and card else ()
         try:
             each = [_seek(operation, cause, ports.outbox, ports.tickets) for cause in fixed.split(_SEPARATOR)]
         except TemporaryPortError as error:
@@ -92,8 +94,9 @@ class TicketOpening:
         if not facts.ready:
             return NeedsHuman(f"No ticket system is set up, so nobody was told of {about}: see to it, then skip this.")
         if not facts.cause:
+            keys = causes(policy.cluster.name, operation, shared=facts.shared)
             told = f"A ticket is due for {about}: looks whether one is open already."
-            return Act((), told, {"causes": _SEPARATOR.join(causes(policy.cluster.name, operation))})
+            return Act((), told, {"causes": _SEPARATOR.join(keys)})
         if facts.trouble:
             return _unasked(operation, facts.trouble, about, now)
         if facts.number > MAX_NUMBER:
