@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from app.store import Store, connect
 from simulator import valkey as embedded
+from tests.chart import helm as helms
+from tests.chart.helm import Helm
 from tests.control_plane import binaries
 from tests.control_plane.plane import ControlPlane
 
@@ -106,6 +108,15 @@ def control_plane() -> Iterator[ControlPlane]:
         pytest.skip(f"needs a real control plane, and {missing[0]} is not built: {binaries.BUILD_THEM}")
     with ControlPlane() as plane:
         yield plane
+
+
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    """Helm 4, skipped where it was not built."""
+    program = helms.found(os.environ)
+    if program is None:
+        pytest.skip(f"needs Helm, and it is not built: {helms.BUILD_IT}")
+    return Helm(program, tmp_path_factory.mktemp("helm"))
 
 
 @pytest.fixture

@@ -60,6 +60,11 @@ class Release:
         answer.raise_for_status()
         return list(answer.json()["items"])
 
+    def kubeconfigs(self) -> dict[str, Path]:
+        """How each component comes in: with a token of its account, as its pod does."""
+        tokens = {one.value: self.plane.service_account_token(NAMESPACE, f"sickbay-{one}") for one in Component}
+        return {one: self.plane.kubeconfig(token, f"{one}.kubeconfig") for one, token in tokens.items()}
+
     @contextmanager
     def client(self, component: Component) -> Iterator[Client]:
         """A client that comes in as that component's pod would."""

@@ -28,15 +28,8 @@ def asked(control_plane: ControlPlane, helm: Helm, tmp_path_factory: pytest.Temp
         release.clear()
         release.put("install", "act", "--set", "nodeJobs.allowTags=true")
         log = control_plane.audit.from_now_on()
-        accounts = {
-            component.value: control_plane.kubeconfig(
-                control_plane.service_account_token(NAMESPACE, f"sickbay-{component}"), f"{component}.kubeconfig"
-            )
-            for component in Component
-        }
-        with a_house(directory, nodes=4, real=api, kubeconfigs=accounts) as house:
+        with a_house(directory, nodes=4, real=api, kubeconfigs=release.kubeconfigs()) as house:
             tell(house)
-        # A watch stands in the log only once it has ended.
         yield [one for one in log.requests() if one["user"].startswith(f"system:serviceaccount:{NAMESPACE}:")]
         release.take_away()
 

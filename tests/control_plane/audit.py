@@ -21,10 +21,11 @@ class AuditLog:
         self.path = path
         self._requests: list[Object] = []
         self._read = 0
+        self._begun: set[str] = set()
         self._lock = threading.Lock()
 
     def requests(self, *, after: int = 0, user: str = "") -> list[Object]:
-        """All requests with a higher number, in the order in which they were answered; a watch when it ends."""
+        """All requests with a higher number, in the order in which they were answered; a watch when it begins."""
         with self._lock:
             self._take_new_lines()
             return [one for one in self._requests[after:] if not user or one["user"] == user]
@@ -57,7 +58,21 @@ class AuditLog:
                 if not line.endswith(b"\n"):
                     break
                 self._read += len(line)
-                self._requests.append(_request(json.loads(line), len(self._requests) + 1))
+                event = json.loads(line)
+                if self._is_told_already(event):
+                    continue
+                self._requests.append(_request(event, len(self._requests) + 1))
+
+    def _is_told_already(self, event: Object) -> bool:
+        """What lasts is written down twice: a watch counts at its beginning, anything else at its end."""
+        if event["stage"] == "ResponseStarted":
+            if event["verb"] == "watch":
+                self._begun.add(event["auditID"])
+                return False
+            return True
+        told = event["auditID"] in self._begun
+        self._begun.discard(event["auditID"])
+        return told
 
 
 class Later:

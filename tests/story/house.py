@@ -34,6 +34,8 @@ class House:
     cluster: Cluster
     sickbay: SickbayComponents
     valkey: EmbeddedValkey
+    user: str = SICKBAY
+    """Whose writes are Sickbay's."""
 
     def strike(self, what: str, **body: Any) -> None:
         """Lets something befall the cluster through the simulator's control API."""
@@ -95,7 +97,7 @@ class House:
 
     def writes(self, *, node: str = "") -> list[Object]:
         """Sickbay's accepted writes to the cluster, in order."""
-        acts = self.cluster.audit.acts(after=0, user=SICKBAY, resource="", name="")
+        acts = self.cluster.audit.acts(after=0, user=self.user)
         changing = [act for act in acts if act["verb"] not in {"get", "list", "watch"} and act["code"] < 300]
         return [act for act in changing if not node or act["name"] == node]
 
@@ -159,7 +161,7 @@ def a_house(
             kubeconfigs=kubeconfigs or {},
         ) as sickbay,
     ):
-        house = House(cluster, sickbay, store)
+        house = House(cluster, sickbay, store, user=f"{SICKBAY}-worker" if kubeconfigs else SICKBAY)
         eventually(lambda: bool(house.get("nodes")["nodes"]), lambda: "watch has written no inventory")
         cluster.alerting.send_to(sickbay.webhook_url, sickbay.webhook_token_file)
         yield house

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.chart.release import Release
 from tests.control_plane.emptying import emptied
-from tests.story.house import House, a_house, an_alert, eventually
+from tests.story.house import POLICY, House, a_house, an_alert, eventually
 
 
 @pytest.fixture(scope="module", params=["simulated", "real"])
 def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """One house for all of these, on each kind of control plane; each test has nodes of its own."""
-    plane = request.getfixturevalue("control_plane") if request.param == "real" else None
-    with (
-        nullcontext() if plane is None else emptied(plane) as real,
-        a_house(Path(tmp_path_factory.mktemp("house")), nodes=9, real=real) as whole,
-    ):
-        yield whole
+    """One house for all of these; each test has nodes of its own. On the real control plane by the chart's accounts."""
+    directory = Path(tmp_path_factory.mktemp("house"))
+    if request.param == "simulated":
+        with a_house(directory, nodes=9) as whole:
+            yield whole
+        return
+    plane = request.getfixturevalue("control_plane")
+    release = Release(plane, request.getfixturevalue("helm"), POLICY)
+    with emptied(plane) as real:
+        release.clear()
+        release.put("install", "act", "--set", "nodeJobs.allowTags=true")
+        with a_house(directory, nodes=9, real=real, kubeconfigs=release.kubeconfigs()) as whole:
+            yield whole
+        release.take_away()
 
 
 def test_a_gpu_off_the_bus_is_repaired_and_proven_while_the_training_goes_on_elsewhere(house: House) -> None:
@@ -140,3 +148,24 @@ def test_the_same_alert_from_two_alertmanagers_counts_once(house: House) -> None
     operation = house.until("gpu-a02", state="finished")
     assert operation["result"] == "released"
     assert len([act for act in house.writes(node="gpu-a02") if act["verb"] == "patch"]) == 2
+
+
+def test_a_persons_cancel_ends_a_diagnosis_that_hangs(house: House) -> None:
+    node = "gpu-a02"
+
+    def diagnoses() -> list[Any]:
+        jobs = house.cluster.api.list("jobs")["items"]
+        ours = [job for job in jobs if job["spec"]["template"]["spec"].get("nodeName") == node]
+        return [job for job in ours if (job.get("status") or {}).get("active")]
+
+    house.strike("behaviours", node=node, diagnosis="hang")
+    house.strike("faults", node=node, gpu=5, xid=79)
+    eventually(lambda: any("diagnose" in job["metadata"]["name"] for job in diagnoses()), lambda: "none was started")
+    operation = house.operation(node)
+    assert operation is not None
+
+    house.order(operation["id"], "cancel", "it takes too long")
+
+    assert house.until(node, state="finished")["result"] == "cancelled"
+    assert not house.node(node)["spec"].get("unschedulable")
+    eventually(lambda: diagnoses() == [], lambda: "the diagnosis still runs")
