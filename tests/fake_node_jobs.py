@@ -21,6 +21,8 @@ DIAGNOSIS = timedelta(minutes=13)
 BENCHMARK = timedelta(minutes=2)
 RESET = timedelta(minutes=2)
 KEPT_AFTER_END = timedelta(hours=1)
+ENDING = timedelta(seconds=5)
+"""How long a pod takes to end that was told to."""
 
 
 @dataclass
@@ -28,6 +30,7 @@ class _Running:
     job: NodeJob
     view: NodeJobView
     output: str | None = None
+    deleting: bool = False
 
 
 class FakeNodeJobs:
@@ -64,7 +67,7 @@ class FakeNodeJobs:
     def get(self, name: str) -> NodeJobView | None:
         with self._world.now():
             running = self._jobs.get(name)
-            if running is None:
+            if running is None or running.deleting:
                 return None
             return replace(running.view, output=running.output) if running.view.ended else running.view
 
@@ -75,8 +78,16 @@ class FakeNodeJobs:
     def remove(self, name: str) -> None:
         with self._world.now():
             self._world.called("remove", name)
-            self._world.note("remove", name, changed=name in self._jobs)
-            self._jobs.pop(name, None)
+            running = self._jobs.get(name)
+            there = running is not None and not running.deleting
+            self._world.note("remove", name, changed=there)
+            if running is None or not there:
+                return
+            running.deleting = True
+            if running.view.started and not running.view.ended:
+                self._later(ENDING, running.view.uid, lambda _uid: self._forget(running))
+            else:
+                self._forget(running)
 
     # What others do
 

@@ -29,7 +29,9 @@ def may_be_left(operation: Operation) -> bool:
     """Whether something may still run that no step waits for: only then is it looked for."""
     step = current(operation)
     cut_off = (one for one in operation.plan if one.state in {StepState.SKIPPED, StepState.FAILED})
-    return step.run > 1 or step.memo.get("again", "0") != "0" or any(one.attempt for one in cut_off)
+    return (
+        step.run > 1 or "seen" in step.memo or step.memo.get("again", "0") != "0" or any(one.attempt for one in cut_off)
+    )
 
 
 def in_the_way(operation: Operation, act: Act, node_jobs: NodeJobs, now: datetime) -> Act | Wait | NeedsHuman | None:

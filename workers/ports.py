@@ -65,10 +65,10 @@ class NodeJobs(Protocol):
         """How it stands, with its output once it has ended; None when there is none of that name."""
 
     def of_operation(self, operation: str) -> tuple[NodeJobView, ...]:
-        """Those that an operation has started and that still exist, without output."""
+        """Those that an operation has started and that still exist, without output; removed ones until they end."""
 
     def remove(self, name: str) -> None:
-        """Deletes it with its pod."""
+        """Deletes it with its pod. It is gone from `get` at once, and from `of_operation` when its pod has ended."""
 
 
 class Places(Protocol):

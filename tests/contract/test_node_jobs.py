@@ -128,7 +128,19 @@ def test_a_removed_node_job_is_gone_and_removing_it_again_is_done_already(cluste
     cluster.node_jobs.remove("op-1-diagnose")
 
     assert cluster.node_jobs.get("op-1-diagnose") is None
-    assert cluster.node_jobs.of_operation("op-1") == ()
+    cluster.until(lambda: cluster.node_jobs.of_operation("op-1") == ())
+
+
+def test_a_removed_node_job_counts_as_there_until_its_pod_has_ended(cluster: ClusterUnderTest) -> None:
+    cluster.behave(diagnosis="hang")
+    cluster.node_jobs.start(node_job())
+    cluster.until(lambda: (view := cluster.node_jobs.get("op-1-diagnose")) is not None and view.started)
+
+    cluster.node_jobs.remove("op-1-diagnose")
+
+    assert cluster.node_jobs.get("op-1-diagnose") is None
+    cluster.until(lambda: cluster.node_jobs.of_operation("op-1") == ())
+    assert [pod.name for pod in cluster.pods.on_node(NODE) if pod.name.startswith("op-1-diagnose")] == []
 
 
 def test_a_node_job_that_somebody_deleted_is_none(cluster: ClusterUnderTest) -> None:

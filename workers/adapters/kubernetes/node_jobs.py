@@ -61,15 +61,18 @@ class KubernetesNodeJobs:
             return replace(view, active=True, succeeded=False, failed=False, reason=reason)
 
     def of_operation(self, operation: str) -> tuple[NodeJobView, ...]:
-        """Those that an operation has started and that still exist, without output."""
+        """Those that an operation has started and that still exist, without output.
+
+        One that is being deleted is still there: its pod may use the GPUs until its grace is over.
+        """
         query = {"labelSelector": f"{OPERATION_LABEL}={operation}"}
         jobs, _ = read_list(self._client, self._jobs, Right("list", "jobs"), JOBS, query)
-        return tuple(job.view() for job in jobs if job.metadata.deleted_at is None)
+        return tuple(job.view() for job in jobs)
 
     def remove(self, name: str) -> None:
-        """Deletes it with its pod, which gets its grace."""
+        """Deletes it once its pod has ended, which gets its grace."""
         right = Right("delete", "jobs")
-        query = {"propagationPolicy": "Background"}
+        query = {"propagationPolicy": "Foreground"}
         answer = self._client.ask("DELETE", f"{self._jobs}/{segment(name)}", right, query=query)
         if not answer.ok and answer.code != 404:
             raise error_of(answer, right)
