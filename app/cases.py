@@ -56,6 +56,11 @@ class Case:
         """Triage's reason as a sentence."""
         return sentence(self.triage.reason)
 
+    @property
+    def passed_by(self) -> bool:
+        """Whether it is for no node: ignored, refused, or the watchdog's."""
+        return self.triage.watchdog or self.triage.decision in {Decision.IGNORE, Decision.REFUSE}
+
     def record(self, decision: Decision, reason: str, *, node: str | None, operation: str | None = None) -> AlertRecord:
         """Its line in the list of last alerts."""
         return AlertRecord(

@@ -6,8 +6,7 @@ HTTP body is `app.web.webhook`'s work; what is done about an operation is the wo
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -15,24 +14,23 @@ from typing import Final
 import structlog
 
 from app.cases import LONGEST_NAME, Case, NodesSeen, Taken, sentence
-from app.domain.alerts import UnreadableAlertError, read_alert
-from app.domain.breaker import fell_ill
+from app.domain.alerts import Alert, UnreadableAlertError, read_alert
 from app.domain.faults import Fault
-from app.domain.folding import attach, join, open_repair
-from app.domain.operations import NodeRef, Operation
-from app.domain.placement import Inventory, KnownNode, NotPlaced, place
+from app.domain.folding import attach, join
+from app.domain.operations import Operation
+from app.domain.placement import Inventory, KnownNode, NotPlaced, Placed, place
 from app.domain.policies import CONTROL_PLANE_LABELS, Policy
 from app.domain.timeline import Entry
 from app.domain.triage import Decision, triage
 from app.domain.xids import Catalogue
 from app.errors import StoreUnavailable
-from app.store import AlertRecord, Change, Committed, Duplicate, FellIll, Store
+from app.openings import change_of, opening
+from app.store import AlertRecord, Change, CommitResult, Committed, Duplicate, Store
 
 log = structlog.get_logger(__name__)
 
 TRIES: Final = 20
 """How often an alert is decided anew when others change the same node's operation meanwhile; each took microseconds."""
-_ID_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
 _NO_INVENTORY: Final = "No inventory of the nodes is there yet, so a worker places it from fresh reads."
 
 
@@ -54,17 +52,16 @@ class Intake:
             alert = read_alert(raw, received_at=now)
         except UnreadableAlertError as error:
             return self.refuse(sentence(str(error)), now, fingerprint=_fingerprint(raw))
-        case = Case(alert=alert, triage=triage(alert, self._policy, self._catalogue), now=now)
+        case = self._case(alert, now)
         judged = case.triage
         if judged.watchdog:
             self._store.watchdog.heard(now)
             return case.taken(Decision.NOTE, case.reason)
-        if judged.decision in {Decision.IGNORE, Decision.REFUSE}:
+        if case.passed_by:
             # Its occurrence is not claimed: once policy or sender is mended, the next delivery counts.
             self._store.alerts.note(case.record(judged.decision, case.reason, node=None), None, now=now)
             return case.taken(judged.decision, case.reason)
-        fresh = seen if seen is not None and now - seen.at <= self._policy.inventory_max_age else None
-        placed = NotPlaced(_why_unplaced(seen)) if fresh is None else place(alert.labels, fresh.inventory)
+        placed = self._where(case, seen)
         if not isinstance(placed, NotPlaced):
             return self._placed(case, placed.node)
         if judged.decision is Decision.NOTE:
@@ -72,6 +69,37 @@ class Intake:
         if placed.conflict:
             return self._note(case, sentence(placed.reason), node=None)
         return self._put_off(case, sentence(placed.reason))
+
+    def open_each(self, raws: Sequence[object], seen: NodesSeen | None, now: datetime) -> dict[int, Taken]:
+        """Store at once what opens operations on nodes where none is open, and say by place what became of it.
+
+        In a storm that is nearly all. Of each node it is the first alert or none; all others are left to `take`.
+
+        Raises:
+            StoreUnavailable: any of them may have been stored; each counts once all the same when it comes again.
+        """
+        firsts: dict[str, tuple[int, Case, KnownNode]] = {}
+        for number, raw in enumerate(raws):
+            try:
+                case = self._case(read_alert(raw, received_at=now), now)
+            except UnreadableAlertError:
+                continue
+            placed = self._where(case, seen)
+            if not (case.passed_by or isinstance(placed, NotPlaced)):
+                firsts.setdefault(placed.node.name, (number, case, placed.node))
+        open_ids = self._store.operations.open_on_each(list(firsts))
+        openings: dict[int, tuple[Case, Change]] = {}
+        for (number, placed_case, node), open_id in zip(firsts.values(), open_ids, strict=True):
+            case = self._by_pool(placed_case, node)
+            pool = self._policy.pool_of(node.labels)
+            if open_id is None and pool is not None and case.triage.decision is Decision.REPAIR:
+                openings[number] = case, opening(case, node, pool.name, self._policy.breaker)
+        results = self._store.operations.commit_each([change for _, change in openings.values()])
+        taken = {
+            number: _committed(case, case.reason, Decision.REPAIR, change, result)
+            for (number, (case, change)), result in zip(openings.items(), results, strict=True)
+        }
+        return {number: one for number, one in taken.items() if one is not None}
 
     def refuse(self, reason: str, now: datetime, *, fingerprint: str = "") -> Taken:
         """List an alert that cannot be read, so that its sender's mistake shows. Raises StoreUnavailable."""
@@ -90,8 +118,8 @@ class Intake:
         if waiting is None:
             return None
         # The policy may have changed since.
-        judged = triage(waiting, self._policy, self._catalogue)
-        case = Case(alert=waiting, triage=judged, now=now, pending=pending_id)
+        case = self._case(waiting, now, pending_id)
+        judged = case.triage
         if judged.decision is not Decision.REPAIR:
             return self._note(case, case.reason, node=None, decision=judged.decision)
         placed = place(waiting.labels, inventory)
@@ -100,11 +128,22 @@ class Intake:
             return self._note(case, sentence(told), node=None)
         return self._placed(case, placed.node)
 
+    def _case(self, alert: Alert, now: datetime, pending: str | None = None) -> Case:
+        return Case(alert=alert, triage=triage(alert, self._policy, self._catalogue), now=now, pending=pending)
+
+    def _where(self, case: Case, seen: NodesSeen | None) -> Placed | NotPlaced:
+        fresh = seen is not None and case.now - seen.at <= self._policy.inventory_max_age
+        return place(case.alert.labels, seen.inventory) if seen and fresh else NotPlaced(_why_unplaced(seen))
+
+    def _by_pool(self, case: Case, node: KnownNode) -> Case:
+        """Judged once more, by the rules of the node's own pool."""
+        pool = self._policy.pool_of(node.labels)
+        return replace(case, triage=triage(case.alert, self._policy, self._catalogue, pool))
+
     def _placed(self, case: Case, node: KnownNode) -> Taken:
-        """Judged once more by the rules of the node's own pool."""
-        judged = triage(case.alert, self._policy, self._catalogue, self._policy.pool_of(node.labels))
-        case = replace(case, triage=judged)
-        return self._repair(case, node) if judged.decision is Decision.REPAIR else self._note_fault(case, node)
+        case = self._by_pool(case, node)
+        repaired = case.triage.decision is Decision.REPAIR
+        return self._repair(case, node) if repaired else self._note_fault(case, node)
 
     def _repair(self, case: Case, node: KnownNode) -> Taken:
         pool = self._policy.pool_of(node.labels)
@@ -116,7 +155,9 @@ class Intake:
             if open_id is not None and (known is None or known.finished):
                 continue
             if known is None:
-                taken = self._open(case, node, pool.name)
+                change = opening(case, node, pool.name, self._policy.breaker)
+                result = self._store.operations.commit(change)
+                taken = _committed(case, case.reason, Decision.REPAIR, change, result)
             elif known.node.uid != node.uid:
                 told = f"{known.id} on the earlier node of the name {node.name} must end first."
                 return self._put_off(case, told)
@@ -125,20 +166,6 @@ class Intake:
             if taken is not None:
                 return taken
         raise StoreUnavailable(f"The operation on {node.name} changed {TRIES} times while an alert was to join it.")
-
-    def _open(self, case: Case, node: KnownNode, pool: str) -> Taken | None:
-        operation, entries = open_repair(
-            case.triage.fault(case.alert, node.name),
-            id=new_operation_id(),
-            node=NodeRef(name=node.name, uid=node.uid),
-            pool=pool,
-            ladder=case.triage.ladder,
-            now=case.now,
-        )
-        ill = fell_ill(node.name, node.labels, code=case.triage.code or "", at=case.now)
-        return self._commit(
-            case, operation, 0, entries, case.reason, ill=FellIll(opened=ill, rules=self._policy.breaker)
-        )
 
     def _join(self, case: Case, known: Operation) -> Taken | None:
         fault = case.triage.fault(case.alert, known.node.name)
@@ -202,36 +229,10 @@ class Intake:
         reason: str,
         *,
         decision: Decision = Decision.REPAIR,
-        ill: FellIll | None = None,
     ) -> Taken | None:
         """None when somebody else was first, and it has to be decided again."""
-        if case.alert.remarks and decision is Decision.REPAIR:
-            remarks = "; ".join(case.alert.remarks)
-            entries = (*entries, Entry(case.now, "alert", f"Of this alert: {remarks}."))
-        node = operation.node.name
-        result = self._store.operations.commit(
-            Change(
-                operation=operation,
-                expected_version=expected,
-                now=case.now,
-                entries=entries,
-                occurrence=case.alert.occurrence,
-                pending_id=case.pending,
-                alert=case.record(decision, reason, node=node, operation=operation.id),
-                history=case.rows(node=node, operation=operation.id),
-                ill=ill,
-            )
-        )
-        match result:
-            case Committed():
-                if expected == 0:
-                    log.info("operation opened", operation=operation.id, node=node, reason=operation.reason)
-                urgent = decision is Decision.REPAIR
-                return case.taken(decision, reason, operation=operation.id, urgent=urgent)
-            case Duplicate(led_to):
-                return _duplicate(case, led_to)
-            case _:
-                return None
+        change = change_of(case, operation, expected, entries, reason, decision=decision)
+        return _committed(case, reason, decision, change, self._store.operations.commit(change))
 
     def _note(
         self,
@@ -258,9 +259,19 @@ class Intake:
         return replace(case.taken(Decision.PENDING, reason), pending=pending)
 
 
-def new_operation_id() -> str:
-    """`op-` and 8 letters or digits of base 32: short enough to say aloud, and fit for names and labels."""
-    return "op-" + "".join(secrets.choice(_ID_LETTERS) for _ in range(8))
+def _committed(case: Case, reason: str, decision: Decision, change: Change, result: CommitResult) -> Taken | None:
+    """What came of a commit; None when somebody else was first."""
+    operation = change.operation
+    match result:
+        case Committed():
+            if change.expected_version == 0:
+                log.info("operation opened", operation=operation.id, node=operation.node.name, reason=operation.reason)
+            urgent = decision is Decision.REPAIR
+            return case.taken(decision, reason, operation=operation.id, urgent=urgent)
+        case Duplicate(led_to):
+            return _duplicate(case, led_to)
+        case _:
+            return None
 
 
 def _fingerprint(raw: object) -> str:

@@ -51,6 +51,10 @@ class Operations:
         found: str | None = self._link.ask("HGET", KEYS["on_node"], node)
         return found
 
+    def open_on_each(self, nodes: Sequence[str]) -> list[str | None]:
+        """The same for several, in one round trip."""
+        return list(self._link.ask("HMGET", KEYS["on_node"], *nodes)) if nodes else []
+
     def claim_on(self, operation_id: str) -> Claim | None:
         """The claim as stored, valid or run out; None when nobody holds one."""
         fields = ("owner", "until", "fence")
@@ -63,26 +67,16 @@ class Operations:
         Raises:
             NewerDocumentError: what is stored was written by a later version; it is not written over.
         """
-        kind, *rest = self._link.run("commit", _request(change))
-        match kind:
-            case "committed":
-                return Committed(version=int(rest[0]), fence=int(rest[1]))
-            case "duplicate":
-                return Duplicate(operation=rest[0] or None)
-            case "conflict":
-                return Conflict(version=int(rest[0]), open_operation=rest[1] or None)
-            case "claimed":
-                return ClaimedBy(owner=rest[0], until=moment(rest[1]))
-            case "tripped":
-                return Tripped()
-            case "no place":
-                return NoPlace(places.budget(change.places[int(rest[0]) - 1], rest[1]))
-            case "newer":
-                what = "".join((change.operation.id, *rest[1:]))
-                told = f"{what} is stored in version {rest[0]} of its form; this Sickbay is older."
-                raise NewerDocumentError(told)
-            case _:
-                raise ValueError(f"the script answered {kind!r}")
+        return _result(change, self._link.run("commit", _request(change)))
+
+    def commit_each(self, changes: Sequence[Change]) -> list[CommitResult]:
+        """Several changes in one round trip, each of another operation: one that is refused stops no other.
+
+        Raises:
+            StoreUnavailable: any of them may have been stored, as with one whose answer was lost.
+        """
+        answers = self._link.run_each("commit", [_request(change) for change in changes])
+        return [_result(change, answer) for change, answer in zip(changes, answers, strict=True)]
 
     def due(self, now: datetime, limit: int = 100) -> list[str]:
         """Ids of operations to look at now, longest due first."""
@@ -181,6 +175,29 @@ def _request(change: Change) -> dict[str, Any]:
         "joins": [{"uuid": plain(uuid), "serial": plain(serial)} for uuid, serial in change.joins],
         "baseline": None if change.baseline is None else baselines.request(change.baseline),
     }
+
+
+def _result(change: Change, answer: Sequence[Any]) -> CommitResult:
+    kind, *rest = answer
+    match kind:
+        case "committed":
+            return Committed(version=int(rest[0]), fence=int(rest[1]))
+        case "duplicate":
+            return Duplicate(operation=rest[0] or None)
+        case "conflict":
+            return Conflict(version=int(rest[0]), open_operation=rest[1] or None)
+        case "claimed":
+            return ClaimedBy(owner=rest[0], until=moment(rest[1]))
+        case "tripped":
+            return Tripped()
+        case "no place":
+            return NoPlace(places.budget(change.places[int(rest[0]) - 1], rest[1]))
+        case "newer":
+            what = "".join((change.operation.id, *rest[1:]))
+            told = f"{what} is stored in version {rest[0]} of its form; this Sickbay is older."
+            raise NewerDocumentError(told)
+        case _:
+            raise ValueError(f"the script answered {kind!r}")
 
 
 def _position(cursor: str | None) -> tuple[float, str]:

@@ -19,6 +19,7 @@ from app.cases import NodesSeen, Taken
 from app.domain.alerts import read_time
 from app.domain.triage import Decision
 from app.errors import SickbayError, StoreUnavailable
+from app.queue import IDS_A_JOB
 from app.web.bodies import Message, NoMessageError, UnfitAlertError, read_message, read_raw
 from app.web.doors import require_webhook_token
 from app.web.parts import Parts, parts
@@ -94,7 +95,6 @@ def _body(limit: int) -> bytes:
 
 def _take_all(here: Parts, message: Message) -> list[Taken]:
     now = here.now()
-    intake = here.intake
     read = here.store.inventory.read()
     seen = None if read is None else NodesSeen(inventory=read[0], at=read[1])
     taken: dict[int, Taken] = {}
@@ -103,24 +103,18 @@ def _take_all(here: Parts, message: Message) -> list[Taken]:
         try:
             alert = read_raw(raw)
         except UnfitAlertError as error:
-            taken[place] = intake.refuse(str(error), now)
+            taken[place] = here.intake.refuse(str(error), now)
         else:
             todo.append((_began(alert, now), place, alert))
     failed: list[SickbayError] = []
-    try:
-        # What began first opens the operation, and the rest joins it: the order of the list means nothing.
-        for _, place, alert in sorted(todo, key=lambda one: one[:2]):
-            try:
-                taken[place] = intake.take(alert, seen, now)
-            except SickbayError as error:
-                failed.append(error)
-                if _is_of_the_store(error):
-                    break
-                continue
-            if taken[place].urgent:
-                here.metrics.delay.observe(max((now - _began(alert, now)).total_seconds(), 0.0))
-    finally:
-        _enqueue(here, list(taken.values()))
+    # What began first opens the operation, and the rest joins it: the order of the list means nothing.
+    todo.sort(key=lambda one: one[:2])
+    for start in range(0, len(todo), IDS_A_JOB):
+        stored, errors = _store(here, todo[start : start + IDS_A_JOB], seen, now)
+        taken |= stored
+        failed += errors
+        if any(_is_of_the_store(error) for error in errors):
+            break
     if failed:
         # The whole message comes again; what is stored already counts as a duplicate then.
         told = {"stored": len(taken), "failed": len(failed), "alerts": len(message.alerts)}
@@ -130,6 +124,36 @@ def _take_all(here: Parts, message: Message) -> list[Taken]:
         here.metrics.truncated.inc(message.truncated)
         log.warning("alerts left out by Alertmanager", truncated=message.truncated, alerts=len(message.alerts))
     return [taken[place] for place in range(len(message.alerts))]
+
+
+def _store(
+    here: Parts, todo: Sequence[tuple[datetime, int, object]], seen: NodesSeen | None, now: datetime
+) -> tuple[dict[int, Taken], list[SickbayError]]:
+    """One job's worth of alerts: what became of each by its place, and what failed. What is stored is enqueued.
+
+    So the first nodes of a storm are cordoned while the rest of its body is still being stored.
+    """
+    intake = here.intake
+    try:
+        opened = intake.open_each([alert for *_, alert in todo], seen, now) if len(todo) > 1 else {}
+    except SickbayError as error:
+        return {}, [error]
+    stored = {todo[number][1]: one for number, one in opened.items()}
+    failed: list[SickbayError] = []
+    try:
+        for place, alert in [(place, alert) for _, place, alert in todo if place not in stored]:
+            try:
+                stored[place] = intake.take(alert, seen, now)
+            except SickbayError as error:
+                failed.append(error)
+                if _is_of_the_store(error):
+                    break
+    finally:
+        _enqueue(here, list(stored.values()))
+    for began, place, _ in todo:
+        if place in stored and stored[place].urgent:
+            here.metrics.delay.observe(max((now - began).total_seconds(), 0.0))
+    return stored, failed
 
 
 def _is_of_the_store(error: SickbayError) -> bool:
