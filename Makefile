@@ -36,7 +36,7 @@ help:
 	@echo "make control-plane   build a real control plane for the tests, once; needs Go"
 	@echo "make check           formatting, lint, types, and who may import whom"
 	@echo "make format          put the formatting right"
-	@echo "make bench           measure on a simulated cluster                           (BENCH_ARGS=...)"
+	@echo "make bench           measure on a simulated cluster, and on a real API server (BENCH_ARGS=...)"
 	@echo "make lock            write the locks anew from pyproject.toml                 (UPGRADE=--upgrade)"
 	@echo "make clean           remove the environment and all caches"
 
@@ -44,7 +44,7 @@ demo: $(VENV)/.runtime
 	@$(BIN)/sickbay demo $(DEMO_ARGS)
 
 bench: $(VENV)/.runtime
-	@$(BIN)/sickbay bench $(BENCH_ARGS)
+	@$(BIN)/python -m tests.control_plane.bench $(BENCH_ARGS)
 
 test: $(VENV)/$(TESTED_IN)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
