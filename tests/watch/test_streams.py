@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from app.errors import StoreUnavailable
 from simulator import objects
 from simulator.cluster import Cluster, start
 from tests.contract.server import Told, telling
+from tests.control_plane.emptying import emptied
 from tests.watch.listening import Listener
 from workers.adapters.kubernetes.client import Client, connect
 from workers.adapters.kubernetes.node_jobs import KubernetesNodeJobs
@@ -33,9 +34,14 @@ QUICK = Pace(first_pause=0.01, longest_pause=0.05, shortest_follow=0.01, debounc
 NODE = "gpu-a01"
 
 
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    with start(nodes=2, speed=1000, workloads=False, operator=("nvidia-dcgm-exporter",)) as cluster:
+@pytest.fixture(params=["simulated", "real"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """Two machines, under the simulated control plane and under a real one."""
+    plane = request.getfixturevalue("control_plane") if request.param == "real" else None
+    with (
+        nullcontext() if plane is None else emptied(plane) as api,
+        start(nodes=2, speed=1000, workloads=False, operator=("nvidia-dcgm-exporter",), real=api) as cluster,
+    ):
         yield cluster
 
 
@@ -131,6 +137,8 @@ def test_a_reboot_nudges_by_its_node_job_and_by_the_node(client: Client) -> None
         assert listener.hears(lambda: listener.nodes[NODE].ready)
 
 
+# How a real one loses its history is in tests/control_plane.
+@pytest.mark.parametrize("cluster", ["simulated"], indirect=True)
 def test_a_watch_whose_history_is_gone_lists_again_and_misses_nothing(cluster: Cluster, client: Client) -> None:
     listener = Listener()
     with watching(client, listener):
