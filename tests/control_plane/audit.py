@@ -10,6 +10,19 @@ from typing import Any
 
 Object = dict[str, Any]
 
+POLICY: Object = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "None", "users": ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler"]},
+        {"level": "None", "userGroups": ["system:serviceaccounts:kube-system"]},
+        {"level": "Request", "verbs": ["create", "update", "patch", "delete", "deletecollection"]},
+        {"level": "Metadata"},
+    ],
+}
+"""Everybody but the control plane itself, with what writes sent."""
+
 
 class AuditLog:
     """Every request of everybody but the control plane itself, with the bodies of writes.

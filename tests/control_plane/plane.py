@@ -24,7 +24,7 @@ import yaml
 from simulator.actors.client import ApiClient
 from simulator.children import Child
 from tests.control_plane import binaries
-from tests.control_plane.audit import AuditLog
+from tests.control_plane.audit import POLICY, AuditLog
 
 READY_S = 120.0
 API_SERVER = "kube-apiserver"
@@ -38,18 +38,6 @@ USERS = {
     "controllers": ("system:kube-controller-manager", ""),
     "scheduler": ("system:kube-scheduler", ""),
 }
-AUDIT_POLICY = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived"],
-    "rules": [
-        {"level": "None", "users": ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler"]},
-        {"level": "None", "userGroups": ["system:serviceaccounts:kube-system"]},
-        {"level": "Request", "verbs": ["create", "update", "patch", "delete", "deletecollection"]},
-        {"level": "Metadata"},
-    ],
-}
-_pause = time.sleep
 POLL_S = 0.05
 
 
@@ -184,7 +172,7 @@ class ControlPlane:
         tokens = self.directory / "tokens.csv"
         tokens.write_text("\n".join(lines) + "\n")
         tokens.chmod(0o600)
-        (self.directory / "audit-policy.yaml").write_text(yaml.safe_dump(AUDIT_POLICY))
+        (self.directory / "audit-policy.yaml").write_text(yaml.safe_dump(POLICY))
         for name in ("controllers", "scheduler"):
             self.kubeconfig(self.tokens[name], f"{name}.kubeconfig")
 
@@ -258,7 +246,7 @@ class ControlPlane:
             if late or not self._children[name].alive:
                 told = (self.directory / f"{name}.log").read_text(errors="replace")[-3000:]
                 raise RuntimeError(f"{name} {'is not ready in time' if late else 'has ended'}:\n{told}")
-            _pause(POLL_S)
+            time.sleep(POLL_S)
 
 
 def _free_ports(count: int) -> list[int]:
