@@ -15,6 +15,9 @@ from typing import Any
 
 from app.domain.effects import NodeJob, PatchNode
 from app.domain.facts import NodeView, PodView
+from app.domain.marks import shown_patch
+from app.domain.notices import Notice
+from app.domain.operations import State
 from app.domain.placement import Inventory, KnownNode
 from app.domain.rights import Need
 from app.domain.timeline import counted
@@ -38,6 +41,8 @@ class FakeCluster:
         self.pods = FakePods(self._world)
         self.node_jobs = FakeNodeJobs(self._world)
         self.places = FakePlaces(self._world)
+        self.notices = FakeNotices(self._world)
+        """Not among `ports`, as in a cluster where only is observed, unless a test puts it there."""
         self.baselines = FakeBaselines()
         self.power = FakePower(self._world, self.node_jobs)
         self.provider = FakeProvider(self._world, self)
@@ -243,6 +248,28 @@ class FakePods:
         self._world.pods[pod.uid] = replace(pod, deleted_at=self._world.time + grace)
         takes = min(self._world.ends_after.get(pod.uid, grace), grace)
         self._world.after(takes, lambda: self._world.forget_pod(pod.uid))
+
+
+class FakeNotices:
+    """The port `Notices`: shown at once, and each sentence of an operation kept once."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.told: list[Notice] = []
+        self.sentences: dict[str, list[str]] = {}
+        """Node to what its Events say."""
+
+    def tell(self, notice: Notice) -> None:
+        with self._world.now():
+            self.told.append(notice)
+            said = self.sentences.setdefault(notice.node.name, [])
+            said += [sentence for _, sentence in notice.sentences if sentence not in said]
+            node = self._world.nodes.get(notice.node.name)
+            if node is None or node.uid != notice.node.uid or notice.state is State.RUNNING:
+                return
+            body = shown_patch(node, notice.operation, notice.state, notice.step)
+            if body is not None:
+                _changed(self._world, _merged(node, body))
 
 
 class FakePlaces:

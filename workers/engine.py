@@ -27,6 +27,7 @@ from app.domain.budgets import CORDONS, DISRUPTIONS
 from app.domain.effects import Effect, PatchNode
 from app.domain.facts import NodeView
 from app.domain.guards import Hurts, limits_of
+from app.domain.notices import notice_of
 from app.domain.operations import Changed, Operation
 from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Wait
 from app.domain.policies import Policy
@@ -322,6 +323,8 @@ class Engine:
     def _say(self, operation: Operation, entries: tuple[Entry, ...]) -> None:
         for entry in entries:
             log.info("timeline", node=operation.node.name, state=operation.state, actor=entry.actor, text=entry.text)
+        if self.ports.notices is not None:
+            self.ports.notices.tell(notice_of(operation, entries))
 
     def _step(self, operation: Operation) -> Step[Any]:
         step = operation.current

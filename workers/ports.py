@@ -15,6 +15,7 @@ from app.domain.effects import NodeJob, PatchNode
 from app.domain.facts import NodeJobView, NodeView, PodView
 from app.domain.faults import Gpu
 from app.domain.history import HistoryRow
+from app.domain.notices import Notice
 from app.domain.placement import Inventory
 from app.domain.rights import Need
 from app.domain.tickets import OutboxEntry, TicketDraft, TicketRef, TicketState
@@ -127,6 +128,13 @@ class Tickets(Protocol):
         """Open, closed, or unknown when it is gone or cannot be read."""
 
 
+class Notices(Protocol):
+    """What people see on a node with kubectl. The only port that may fail unheard: nothing is decided by it."""
+
+    def tell(self, notice: Notice) -> None:
+        """Shows it soon, or not at all. Returns at once and raises nothing."""
+
+
 class Outbox(Protocol):
     """Who may open the ticket of a cause. The store answers this one; commits write it."""
 
@@ -173,3 +181,4 @@ class Ports:
     outbox: Outbox | None = None
     history: CardHistory | None = None
     gpu_counts: GpuCounts | None = None
+    notices: Notices | None = None

@@ -28,6 +28,7 @@ from workers.adapters.kubernetes.client import Client
 from workers.adapters.kubernetes.client import connect as connect_cluster
 from workers.adapters.kubernetes.node_jobs import KubernetesNodeJobs
 from workers.adapters.kubernetes.nodes import KubernetesNodes
+from workers.adapters.kubernetes.notices import KubernetesNotices
 from workers.adapters.kubernetes.places import KubernetesPlaces
 from workers.adapters.kubernetes.pods import KubernetesPods
 from workers.adapters.kubernetes.watching import feeds
@@ -81,6 +82,7 @@ def wire(settings: Settings) -> Wiring:
         gpu_counts=store.gpu_counts,
         tickets=tickets.connect(policy.tickets, policy.cluster.name),
         power=HttpPower(_hook(policy.power)) if policy.power else None,
+        notices=KubernetesNotices(cluster) if _may_mark(policy) else None,
         provider=HttpProvider(_hook(policy.provider)) if policy.provider else None,
     )
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
@@ -101,6 +103,11 @@ def access_of(policy: Policy) -> tuple[Nodes, Access]:
     """What `sickbay doctor` asks the cluster by. Raises ConfigurationError as `wire`."""
     cluster = connect_cluster()
     return KubernetesNodes(cluster), KubernetesAccess(cluster, policy.node_jobs.namespace)
+
+
+def _may_mark(policy: Policy) -> bool:
+    """Whether any pool may be touched: where all only observe there is no right to write to the cluster."""
+    return any(mode is not Mode.OBSERVE for mode in (pool.mode for pool in policy.pools))
 
 
 def _node_jobs(cluster: Client, policy: Policy, settings: Settings) -> NodeJobs:

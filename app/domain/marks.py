@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.domain.facts import NodeView
+from app.domain.operations import State
+from app.domain.policies import EXCLUDE_LABEL
 
 ANNOTATION = "sickbay/operation"
 STATE_LABEL = "sickbay/state"
-REPAIR = "repair"
-"""The label's value."""
+STATES = frozenset(state.value for state in State if state is not State.FINISHED)
+"""The label's values: the state of the operation that holds the node. The cordon sets `running`."""
 
 NOTED, NOTED_UID = "mark", "marked_uid"
 """Where the memo of the step that marks a node keeps the annotation's text too, and the uid of the node it is about."""
@@ -46,6 +48,7 @@ class Mark:
     """Our annotation, read back. `was` is what the node had before us; None stands for absent."""
 
     operation: str
+    step: str
     boot_id: str
     was_unschedulable: bool
     was_annotations: Mapping[str, str | None]
@@ -65,6 +68,7 @@ def _read(text: str | None) -> Mark | None:
         was = told["was"]
         return Mark(
             operation=str(told["id"]),
+            step=str(told["step"]),
             boot_id=str(told["boot_id"]),
             was_unschedulable=bool(was["unschedulable"]),
             was_annotations=_before(was["annotations"]),
@@ -90,9 +94,10 @@ def cordon_patch(node: NodeView, operation: str, earlier: Mark | None = None) ->
 
     `earlier` is what was noted of an own cordon; it counts while our label shows that its patch has been here.
     """
-    mark = read_mark(node) or (earlier if node.labels.get(STATE_LABEL) == REPAIR else None)
+    mark = read_mark(node) or (earlier if node.labels.get(STATE_LABEL) in STATES else None)
     mine = Mark(
         operation=operation,
+        step="cordon",
         boot_id=mark.boot_id if mark else node.boot_id,
         # Whoever had cordoned it before us has taken that back if it is schedulable now.
         was_unschedulable=node.unschedulable and (mark.was_unschedulable if mark else True),
@@ -102,10 +107,26 @@ def cordon_patch(node: NodeView, operation: str, earlier: Mark | None = None) ->
     return {
         "metadata": {
             "annotations": {ANNOTATION: _memory(mine), **HELD_ANNOTATIONS},
-            "labels": {STATE_LABEL: REPAIR, **HELD_LABELS},
+            "labels": {STATE_LABEL: State.RUNNING.value, **HELD_LABELS},
         },
         "spec": {"unschedulable": True},
     }
+
+
+def shown_patch(node: NodeView, operation: str, state: State, step: str) -> dict[str, Any] | None:
+    """Shows on the node where its operation stands; None when it does already, or has not to.
+
+    It has not where the operation does not hold it, and where a person's label keeps Sickbay off.
+    """
+    mark = read_mark(node)
+    if mark is None or mark.operation != operation or state is State.FINISHED:
+        return None
+    if node.labels.get(EXCLUDE_LABEL) == "true":
+        return None
+    if (node.labels.get(STATE_LABEL), mark.step) == (state.value, step):
+        return None
+    annotations = {ANNOTATION: _memory(replace(mark, step=step))}
+    return {"metadata": {"annotations": annotations, "labels": {STATE_LABEL: state.value}}}
 
 
 def pause_patch(node: NodeView) -> dict[str, Any]:
@@ -152,7 +173,7 @@ def leftovers_patch(node: NodeView, mark: Mark) -> dict[str, Any] | None:
     """
     annotations = _changed(HELD_ANNOTATIONS, node.annotations, mark.was_annotations)
     labels: dict[str, str | None] = {
-        **({STATE_LABEL: None} if node.labels.get(STATE_LABEL) == REPAIR else {}),
+        **({STATE_LABEL: None} if node.labels.get(STATE_LABEL) in STATES else {}),
         **_changed(HELD_LABELS, node.labels, mark.was_labels),
         **_running_again(node),
     }
@@ -165,7 +186,7 @@ def _memory(mark: Mark) -> str:
         "annotations": dict(mark.was_annotations),
         "labels": dict(mark.was_labels),
     }
-    return json.dumps({"id": mark.operation, "step": "cordon", "boot_id": mark.boot_id, "was": was}, sort_keys=True)
+    return json.dumps({"id": mark.operation, "step": mark.step, "boot_id": mark.boot_id, "was": was}, sort_keys=True)
 
 
 def _running_again(node: NodeView) -> dict[str, str]:

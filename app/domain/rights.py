@@ -33,7 +33,7 @@ class Need:
 
 
 _READS = (Need("get", "nodes"), Need("list", "nodes"), Need("list", "pods"))
-_MARKS = (Need("patch", "nodes"),)
+_MARKS = (Need("patch", "nodes"), Need("create", "events", "events.k8s.io"))
 _DISRUPTS = (Need("create", "pods", subresource="eviction"),)
 _RUNS_NODE_JOBS = (
     *(Need(verb, "jobs", "batch", on_node_jobs=True) for verb in ("create", "get", "list", "delete")),

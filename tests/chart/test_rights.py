@@ -17,7 +17,7 @@ JOBS = "sickbay-node-jobs"
 
 READS = {Granted("get", "nodes"), Granted("list", "nodes"), Granted("list", "pods")}
 FOLLOWS = {Granted(verb, resource) for verb in ("list", "watch") for resource in ("nodes", "pods")}
-MARKS = {Granted("patch", "nodes")}
+MARKS = {Granted("patch", "nodes"), Granted("create", "events")}
 EVICTS = {Granted("create", "pods/eviction")}
 RUNS = {Granted(verb, "jobs", JOBS) for verb in ("create", "get", "list", "delete")} | {
     Granted("get", "pods/log", JOBS)

@@ -22,9 +22,10 @@ from tests.fakes import FakeCluster
 from workers.adapters.kubernetes.client import Client, connect
 from workers.adapters.kubernetes.node_jobs import NAMESPACE, KubernetesNodeJobs
 from workers.adapters.kubernetes.nodes import KubernetesNodes
+from workers.adapters.kubernetes.notices import KubernetesNotices
 from workers.adapters.kubernetes.places import KubernetesPlaces
 from workers.adapters.kubernetes.pods import KubernetesPods
-from workers.ports import NodeJobs, Nodes, Places, Pods
+from workers.ports import NodeJobs, Nodes, Notices, Places, Pods
 
 NODE = "gpu-a01"
 OTHER_NODE = "gpu-a02"
@@ -52,6 +53,10 @@ class ClusterUnderTest(Protocol):
     pods: Pods
     node_jobs: NodeJobs
     places: Places
+    notices: Notices
+
+    def sentences(self) -> list[str]:
+        """What the Events on NODE say, in any order."""
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Lets time pass until the condition holds; fails when it never does."""
@@ -81,6 +86,10 @@ class Fake:
         self.pods: Pods = self.cluster.pods
         self.node_jobs: NodeJobs = self.cluster.node_jobs
         self.places: Places = self.cluster.places
+        self.notices: Notices = self.cluster.notices
+
+    def sentences(self) -> list[str]:
+        return self.cluster.notices.sentences.get(NODE, [])
 
     def until(self, condition: Callable[[], bool]) -> None:
         while not condition():
@@ -117,8 +126,24 @@ class Served:
         self.pods: Pods = KubernetesPods(self.client, lambda: datetime.now(UTC))
         self.node_jobs: NodeJobs = KubernetesNodeJobs(self.client)
         self.places: Places = KubernetesPlaces(self.client)
+        self._notices = KubernetesNotices(self.client)
+        self.notices: Notices = self._notices
         self._numbers = itertools.count(1)
         self._budgets: set[str] = set()
+
+    def events(self) -> list[dict[str, Any]]:
+        """The Events on NODE that Sickbay has told, in the form of events.k8s.io."""
+        found = self.ask("GET", "/apis/events.k8s.io/v1/namespaces/default/events").body["items"]
+        ours = [event for event in found if event.get("reportingController") == "sickbay"]
+        return [event for event in ours if event["regarding"]["name"] == NODE]
+
+    def sentences(self) -> list[str]:
+        return [event["note"] for event in self.events()]
+
+    def close(self) -> None:
+        """Ends what it has begun."""
+        self._notices.close()
+        self.client.close()
 
     def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
         """One bare request as somebody who may do everything."""

@@ -20,7 +20,7 @@ def _served(real: RealApi | None) -> Iterator[Served]:
     with start(nodes=2, speed=1000, workloads=False, operator=operator, durations=times, real=real) as cluster:
         under_test = Served(cluster)
         yield under_test
-        under_test.client.close()
+        under_test.close()
 
 
 @pytest.fixture

@@ -24,7 +24,10 @@ from app.domain.marks import (
     read_mark,
     release_patch,
     restore_patch,
+    shown_patch,
 )
+from app.domain.operations import State
+from app.domain.policies import EXCLUDE_LABEL
 from tests.building import a_node, cordoned, patched
 
 values = st.sampled_from(["true", "false", "", "somebody's"])
@@ -78,7 +81,7 @@ def test_the_node_is_cordoned_and_protected_while_it_is_held(before: NodeView) -
     assert node.unschedulable
     assert HELD_ANNOTATIONS.items() <= dict(node.annotations).items()
     assert HELD_LABELS.items() <= dict(node.labels).items()
-    assert node.labels[STATE_LABEL] == "repair"
+    assert node.labels[STATE_LABEL] == "running"
 
 
 @given(nodes, st.sampled_from([*HELD_ANNOTATIONS, *HELD_LABELS]), st.none() | st.just("somebody's"))
@@ -118,9 +121,9 @@ def test_the_mark_tells_operation_boot_and_what_was_before() -> None:
         "null",
         "7",
         "{}",
-        '{"id": "op-1", "boot_id": "b"}',
-        '{"id": "op-1", "boot_id": "b", "was": null}',
-        '{"id": "op-1", "boot_id": "b", "was": {"unschedulable": false, "annotations": [], "labels": {}}}',
+        '{"id": "op-1", "step": "drain", "boot_id": "b"}',
+        '{"id": "op-1", "step": "drain", "boot_id": "b", "was": null}',
+        '{"id": "op-1", "step": "", "boot_id": "b", "was": {"unschedulable": false, "annotations": [], "labels": {}}}',
         "[" * 100_000,
         "9" * 10_000,
     ],
@@ -129,13 +132,41 @@ def test_an_annotation_that_cannot_be_read_is_no_mark_and_no_accident(text: str)
     assert read_mark(a_node(annotations={ANNOTATION: text})) is None
 
 
+@pytest.mark.parametrize("state", [state for state in State if state is not State.FINISHED])
+def test_a_held_node_shows_state_and_step_of_its_operation_and_forgets_nothing(state: State) -> None:
+    before = a_node(unschedulable=True, labels={next(iter(HELD_LABELS)): "false"})
+    held = cordoned(before)
+    body = shown_patch(held, "op-1", state, "reboot")
+    assert body is not None
+    after = patched(held, body)
+    assert (after.labels[STATE_LABEL], mark_on(after).step) == (state.value, "reboot")
+    assert replace(mark_on(after), step="cordon") == mark_on(held)
+    assert shown_patch(after, "op-1", state, "reboot") is None
+    assert released(after) == before
+
+
+@pytest.mark.parametrize(
+    ("node", "operation", "state"),
+    [
+        (a_node(), "op-1", State.HELD),
+        (cordoned(), "op-2", State.HELD),
+        (cordoned(), "op-1", State.FINISHED),
+        (cordoned(a_node(labels={EXCLUDE_LABEL: "true"})), "op-1", State.HELD),
+    ],
+)
+def test_nothing_is_shown_where_the_operation_does_not_hold_the_node(
+    node: NodeView, operation: str, state: State
+) -> None:
+    assert shown_patch(node, operation, state, "drain") is None
+
+
 def test_a_node_without_the_annotation_has_no_mark() -> None:
     assert read_mark(a_node()) is None
 
 
 def test_an_annotation_cannot_make_a_release_write_other_keys() -> None:
     was = {"unschedulable": False, "annotations": {"evil": "1"}, "labels": {"evil": "1"}}
-    forged = json.dumps({"id": "op-1", "boot_id": "b", "was": was})
+    forged = json.dumps({"id": "op-1", "step": "drain", "boot_id": "b", "was": was})
     node = a_node(annotations={ANNOTATION: forged}, unschedulable=True)
     metadata = release_patch(node, mark_on(node))["metadata"]
     assert metadata == {"annotations": {ANNOTATION: None}, "labels": {STATE_LABEL: None}}

@@ -32,6 +32,7 @@ READS = frozenset(
         "sentence",
         "find",
         "state",
+        "tell",  # a notice: nothing is decided by it, and a kill at the commit before it loses the same
     },
 )
 

@@ -96,10 +96,10 @@ class House:
         return self.cluster.api.get("nodes", "", name)
 
     def writes(self, *, node: str = "") -> list[Object]:
-        """Sickbay's accepted writes to the cluster, in order."""
+        """Sickbay's accepted writes to the cluster, in order, without those that only tell people."""
         acts = self.cluster.audit.acts(after=0, user=self.user)
         changing = [act for act in acts if act["verb"] not in {"get", "list", "watch"} and act["code"] < 300]
-        return [act for act in changing if not node or act["name"] == node]
+        return [act for act in changing if (not node or act["name"] == node) and not _only_tells(act)]
 
 
 def an_alert(node: str, *, xid: int | str = 79, gpu: int = 3, starts_at: str = "", **labels: str) -> Object:
@@ -165,6 +165,12 @@ def a_house(
         eventually(lambda: bool(house.get("nodes")["nodes"]), lambda: "watch has written no inventory")
         cluster.alerting.send_to(sickbay.webhook_url, sickbay.webhook_token_file)
         yield house
+
+
+def _only_tells(act: Object) -> bool:
+    """Whether it is an Event, or shows on a node where its operation stands."""
+    labels = ((act["sent"] or {}).get("metadata") or {}).get("labels") or {} if act["verb"] == "patch" else {}
+    return act["resource"] == "events" or labels.keys() == {"sickbay/state"}
 
 
 def _told(operation: Object | None) -> str:
