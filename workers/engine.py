@@ -23,7 +23,7 @@ import structlog
 from rq.timeouts import BaseTimeoutException
 
 from app.domain import operations, repeats
-from app.domain.budgets import CORDONS, DISRUPTIONS
+from app.domain.budgets import CORDONS, DISRUPTIONS, WITH_VENDOR
 from app.domain.effects import Effect, PatchNode
 from app.domain.facts import NodeView
 from app.domain.guards import Hurts, limits_of
@@ -277,9 +277,12 @@ class Engine:
         whose worker died, has measured nothing.
         """
         operation, entries = changed
+        # Nothing of a node that only waits for a vendor is under way: its place is for repairs that can be done.
+        only_vendor = operation.state is operations.State.HELD and operation.waits_for == WITH_VENDOR
         change = Change(
             operation=operation,
             expected_version=before.version,
+            gives_back=(DISRUPTIONS,) if only_vendor else (),
             entries=entries,
             held_claim=(claim.owner, claim.fence) if claim else None,
             drop_claim_of=claim.owner if claim else None,

@@ -16,9 +16,14 @@ class Pauses:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    def set(self, actor: str, reason: str, at: datetime) -> None:
-        """Pause; a second pause takes the place of the first."""
-        self._link.ask("SET", KEYS["pause"], write(Pause(actor=actor, reason=reason, at=at)))
+    def set(self, actor: str, reason: str, at: datetime) -> Pause:
+        """Pause, unless somebody has already: whoever lifts that one knows of no other. The pause that stands."""
+        mine = Pause(actor=actor, reason=reason, at=at)
+        while not self._link.ask("SET", KEYS["pause"], write(mine), "NX"):
+            stands = self.get()
+            if stands is not None:
+                return stands
+        return mine
 
     def get(self) -> Pause | None:
         """The pause, None while there is none."""

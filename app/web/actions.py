@@ -55,9 +55,12 @@ def resume() -> Response:
 
 
 def pause_all(actor: str, reason: str) -> None:
-    """Pause, for the API and the page."""
+    """Pause, for the API and the page. Raises Problem 409 while another pause stands: it would be lifted with it."""
     here = parts()
-    here.store.pause.set(actor, reason, here.now())
+    stands = here.store.pause.set(actor, reason, here.now())
+    if (stands.actor, stands.reason) != (actor, reason):
+        told = f"{stands.sentence} That pause stands, and this one was not added: whoever resumes would lift both."
+        raise Problem(409, told, also={"standing": _standing()})
     log.info("paused", actor=actor, reason=reason)
 
 

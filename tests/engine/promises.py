@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import groupby
 
+from app.domain.budgets import WITH_VENDOR
 from app.domain.folding import MAX_FAULTS
 from app.domain.marks import ANNOTATION, HELD_ANNOTATIONS, HELD_LABELS, STATE_LABEL, paused_operands, read_mark
 from app.domain.operations import Operation, Result, State, cordon_is_owed
@@ -191,7 +192,8 @@ def p7_no_budget_is_exceeded(told: Chronicle, operations: list[Operation]) -> No
         assert len(nodes) <= limits.get(name, len(nodes)), f"{len(nodes)} nodes hold one of {name}"
     for operation in operations:
         disrupted = any(deed.disrupts for deed in told.deeds if deed.intent.operation.id == operation.id)
-        if disrupted and not operation.finished and operation.state is not State.WITH_VENDOR:
+        only_vendor = operation.state is State.WITH_VENDOR or operation.waits_for == WITH_VENDOR
+        if disrupted and not operation.finished and not only_vendor:
             assert operation.node.name in held.get("disruptions", ()), "a node is disrupted that holds no place"
 
 

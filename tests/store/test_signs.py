@@ -19,10 +19,11 @@ class TestPause:
         assert store.standing.lift(store.standing.read())
         assert store.pause.get() is None
 
-    def test_a_second_pause_takes_the_place_of_the_first(self, store: Store) -> None:
-        store.pause.set("ana", "power work", NOW)
-        store.pause.set("ben", "network work", NOW + MINUTE)
-        assert store.pause.get() == Pause(actor="ben", reason="network work", at=NOW + MINUTE)
+    def test_a_second_pause_leaves_the_first_as_it_is(self, store: Store) -> None:
+        first = store.pause.set("ana", "power work", NOW)
+        assert first == Pause(actor="ana", reason="power work", at=NOW)
+        assert store.pause.set("ben", "network work", NOW + MINUTE) == first
+        assert store.pause.get() == first
 
     def test_its_sentence_names_who_and_since_when_and_does_not_change_with_time(self) -> None:
         pause = Pause(actor="ana", reason="power work in row 4.", at=NOW)

@@ -273,6 +273,24 @@ def test_ten_workers_at_once_on_two_operations_of_one_cause_open_one_ticket(shop
 _BOTH = (f"op-{NODE}", "op-gpu-a02")
 
 
+def test_a_node_that_only_waits_for_a_place_with_the_vendor_stands_in_no_repairs_way(shop: Shop) -> None:
+    story = shop.story
+    story.policy = replace(story.policy, budgets=replace(story.policy.budgets, disruptions=1, with_vendor=1))
+    story.cluster.add_pod("gpu-a02", "llama-ft-0", ends_after=5)
+    for node in (NODE, "gpu-a02", "gpu-a03"):
+        story.open(ladder=("ticket",) if node != "gpu-a03" else ("reboot",), node=node)
+    until(shop, "with-vendor")
+    held = until(shop, "held", node="gpu-a02")
+    assert held.reason.startswith("1 of 1 places with the vendor are in use")
+    places = story.store.operations.reservations()
+    assert "gpu-a02" in places["cordons"]
+    assert "gpu-a02" not in places.get("disruptions", ())
+    assert story.run(operation_id="op-gpu-a03").result == "released", story.timeline("op-gpu-a03")
+    story.cluster.clock.advance(hours=2)
+    assert story.run().result == "replaced", story.timeline()
+    assert story.run(operation_id="op-gpu-a02").finished, story.timeline("op-gpu-a02")
+
+
 # The crash trap
 
 

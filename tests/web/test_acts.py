@@ -224,6 +224,7 @@ def test_nobody_vouches_for_a_fault_that_joined_after_the_page_was_shown(signed_
 def test_a_resume_lifts_no_pause_that_its_page_did_not_show(signed_in: Web) -> None:
     signed_in.store.pause.set("bob", "a shelf moves", NOON)
     fields = {**hidden(signed_in.client.get("/resume").text), "reason": "x"}
+    signed_in.store.standing.lift(signed_in.store.standing.read())
     signed_in.store.pause.set("eve", "the power goes at one", NOON + timedelta(minutes=1))
 
     answer = signed_in.client.post("/resume", data=fields)
@@ -232,6 +233,15 @@ def test_a_resume_lifts_no_pause_that_its_page_did_not_show(signed_in: Web) -> N
     assert "Nothing was lifted. Now: Paused by eve" in text(answer.text)
     assert signed_in.store.pause.get() is not None
     assert send(signed_in.client, "/resume", reason="x").status_code == 303
+
+
+def test_a_second_pause_is_told_that_the_first_one_stands(signed_in: Web) -> None:
+    signed_in.store.pause.set("bob", "a shelf moves", NOON)
+
+    answer = send(signed_in.client, "/pause", reason="the power goes at one")
+
+    assert answer.status_code == 409
+    assert "a shelf moves. That pause stands, and this one was not added" in text(answer.text)
 
 
 def test_a_refused_order_shows_the_domains_sentence(signed_in: Web) -> None:

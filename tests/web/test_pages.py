@@ -169,7 +169,9 @@ def test_the_strip_tells_budgets_and_modes(make_web: Callable[..., Web]) -> None
     told = _text(_page(web, "/"))
     assert "mode act in 1 pool, observe in 2 pools" in told
     assert "disruptions 3 of 3" in told
-    assert "cordons 0 of 20" in told
+    for unused in ("cordons 0 of 20", "places with the vendor 0 of 10"):
+        assert unused not in told
+        assert unused in _text(_page(web, "/system"))
 
 
 def test_the_fleet_shows_each_node_with_what_it_is_at(web: Web) -> None:

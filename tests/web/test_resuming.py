@@ -149,6 +149,7 @@ def test_what_a_person_has_in_hand_is_left_alone(web: Web, state: State) -> None
 
 def test_a_resume_is_for_the_pause_that_was_seen_and_for_no_other(web: Web) -> None:
     first = web.order("pause", "a shelf moves").json
+    web.order("resume", about=first["about"])
     web.clock.forward(timedelta(minutes=1))
     second = web.order("pause", "the power goes at one").json
 
@@ -159,6 +160,22 @@ def test_a_resume_is_for_the_pause_that_was_seen_and_for_no_other(web: Web) -> N
     assert answer.json["standing"]["about"] == second["about"]
     assert web.store.pause.get() is not None
     assert web.order("resume", about=second["about"]).json["was_paused"] is True
+
+
+def test_a_second_pause_is_refused_and_the_first_one_stands(web: Web) -> None:
+    first = web.order("pause", "a shelf moves").json
+    web.clock.forward(timedelta(minutes=1))
+
+    second = web.order("pause", "the power goes at one")
+
+    assert second.status_code == 409
+    assert second.json["detail"] == (
+        "Paused by api token since 2026-09-20 12:00 UTC: a shelf moves. That pause stands, and this one was not added: "
+        "whoever resumes would lift both."
+    )
+    assert second.json["standing"] == first
+    again = web.order("pause", "a shelf moves")  # the same once more, after an answer that was lost
+    assert (again.status_code, again.json) == (200, first)
 
 
 def test_a_resume_of_a_pause_closes_no_breaker_that_tripped_since(web: Web) -> None:
