@@ -30,6 +30,7 @@ QUEUES: Final = (URGENT, STEADY)
 
 ADVANCE: Final = "workers.jobs.advance"
 PLACE: Final = "workers.jobs.place"
+REOPEN: Final = "workers.jobs.reopen"
 """Stored names: jobs of an older version may still wait under them."""
 
 IDS_A_JOB: Final = 25
@@ -70,6 +71,10 @@ class WorkQueues:
     def place(self, pending: Sequence[str]) -> bool:
         """Let a worker place these pending alerts. False if it could not be enqueued."""
         return self._enqueue(URGENT, PLACE, pending)
+
+    def reopen(self, nodes: Sequence[str]) -> bool:
+        """Let a worker look at these nodes, which carry our mark and have no operation. False if not enqueued."""
+        return self._enqueue(STEADY, REOPEN, nodes)
 
     def depths(self) -> tuple[Depth, ...]:
         """How full each queue is. Raises StoreUnavailable."""

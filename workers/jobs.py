@@ -1,4 +1,4 @@
-"""The RQ jobs: advance operations, place alerts. Their names are stored in queues, so they stay.
+"""The RQ jobs: advance operations, place alerts, reopen lost records. Their names are stored in queues, so they stay.
 
 A job is a hint (P5): it may be lost, run twice or die midway, and the record says what is left to do. Its arguments
 are ids only.
@@ -13,6 +13,7 @@ from rq import get_current_job
 
 from app.errors import SickbayError
 from app.queue import URGENT
+from workers import lost_records
 from workers.wiring import Wiring, own_wiring
 
 log = structlog.get_logger("sickbay.jobs")
@@ -46,6 +47,16 @@ def place(pending: list[str]) -> None:
         if taken is not None and taken.operation and taken.urgent:
             opened.add(taken.operation)
     _advance(wiring, sorted(opened), only_urgent=True)
+
+
+def reopen(nodes: list[str]) -> None:
+    """Open the record anew of nodes that carry our mark while no operation is open on them."""
+    wiring = own_wiring()
+    for node in nodes:
+        try:
+            lost_records.reopen(node, wiring.store, wiring.ports.nodes, wiring.policy, wiring.clock())
+        except SickbayError as error:  # the watch finds it again
+            log.warning("not opened anew", node=node, reason=str(error))
 
 
 def _advance(wiring: Wiring, ids: list[str], *, only_urgent: bool) -> None:

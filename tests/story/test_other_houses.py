@@ -47,6 +47,33 @@ def test_an_alert_that_comes_before_the_first_inventory_is_not_lost(tmp_path: Pa
         assert house.until("gpu-a02", state="finished")["id"] == operation["id"]
 
 
+def test_a_store_that_is_emptied_midway_brings_its_node_before_a_person(tmp_path: Path) -> None:
+    with a_house(tmp_path) as house:
+        house.post(an_alert("gpu-a02", xid=79))
+        lost = house.until("gpu-a02", state="waiting")
+        redis.from_url(house.valkey.url).flushdb()
+        done = _begun(house)
+        found = house.until("gpu-a02", state="needs-human", words="its record was lost")
+        assert found["id"] == lost["id"]
+        assert house.node("gpu-a02")["spec"]["unschedulable"]
+        eventually(lambda: _label(house, "gpu-a02") == "needs-human", lambda: "the node does not tell")
+        house.order(found["id"], "cancel")
+        assert house.until("gpu-a02", state="finished")["result"] == "cancelled"
+        assert _begun(house) == done
+        given_back = house.node("gpu-a02")
+        assert not given_back["spec"].get("unschedulable")
+        assert "sickbay/operation" not in given_back["metadata"]["annotations"]
+
+
+def _begun(house: House) -> list[str]:
+    """The evictions and node jobs so far."""
+    return [act["name"] for act in house.writes() if act["verb"] == "create"]
+
+
+def _label(house: House, node: str) -> str | None:
+    return house.node(node)["metadata"]["labels"].get("sickbay/state")
+
+
 @pytest.mark.thorough
 @pytest.mark.timeout(900)
 def test_killed_workers_a_second_worker_and_a_restarted_valkey_change_nothing(tmp_path: Path) -> None:

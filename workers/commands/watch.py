@@ -35,6 +35,8 @@ LEASE = timedelta(seconds=10)
 
 DUE_AT_ONCE = 1000
 PENDING_AT_ONCE = 100
+LOST_AT_ONCE = 100
+"""Nodes with our mark and no operation that are handed to a worker each time the inventory is told."""
 
 log = structlog.get_logger("sickbay.watch")
 
@@ -81,13 +83,20 @@ class Watching:
             self._nudged.add(node)
 
     def write_inventory(self, nodes: tuple[NodeView, ...], exporter_pods: dict[str, str]) -> None:
-        """The nodes as they are now, for placing alerts, for budgets and for the page."""
+        """The nodes as they are now, for placing alerts, for budgets and for the page.
+
+        A node that carries our mark while no operation is open on it has lost its record: a worker looks at it.
+        """
         policy = self._wiring.policy
         pools = {node.name: pool.name for node in nodes if (pool := policy.pool_of(node.labels)) is not None}
         ours = frozenset(node.name for node in nodes if read_mark(node) is not None)
         try:
             self._wiring.store.inventory.write(nodes, pools, exporter_pods, ours, at=self._wiring.clock())
             self._wiring.store.gpu_counts.saw(nodes)
+            marked = sorted(ours)
+            opened = self._wiring.store.operations.open_on_each(marked)
+            lost = [node for node, operation in zip(marked, opened, strict=True) if operation is None]
+            self._wiring.queues.reopen(lost[:LOST_AT_ONCE])
         except StoreUnavailable as error:
             log.warning("inventory not written", error=str(error))
 
