@@ -71,7 +71,8 @@ def _begun(house: House) -> list[str]:
 
 
 def _label(house: House, node: str) -> str | None:
-    return house.node(node)["metadata"]["labels"].get("sickbay/state")
+    label: str | None = house.node(node)["metadata"]["labels"].get("sickbay/state")
+    return label
 
 
 @pytest.mark.thorough
