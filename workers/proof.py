@@ -11,8 +11,9 @@ from typing import ClassVar, Protocol
 
 from app.domain.deadlines import is_past, next_look
 from app.domain.effects import NodeJob, RemoveNodeJob, StartNodeJob
-from app.domain.evidence import gpus_noted
+from app.domain.evidence import cards_noted
 from app.domain.facts import NodeJobView, NodeView
+from app.domain.gpu_counts import cards
 from app.domain.guards import Hurts
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, Failed, Learned, NeedsHuman, Outcome, Verdict, Wait
@@ -141,6 +142,6 @@ def _again(operation: Operation) -> int:
 def expected_gpus(operation: Operation, node: NodeView) -> int | None:
     """How many GPUs the node must have: what was noted when the operation began, or more if it has more now.
 
-    None when neither is known; then nothing can be proven about all of them.
+    None when neither is known; then nothing can be proven about all of them. Slices and shares of GPUs are no GPUs.
     """
-    return max(gpus_noted(operation), node.gpu_capacity) or None
+    return max(cards_noted(operation), cards(node)) or None

@@ -8,6 +8,8 @@ from __future__ import annotations
 from app.domain.facts import NodeView
 
 MIG_CONFIG, PRODUCT = "nvidia.com/mig.config", "nvidia.com/gpu.product"
+COUNT = "nvidia.com/gpu.count"
+"""GPU Feature Discovery's count of GPUs; where all of them are cut alike by MIG, of their slices instead."""
 
 
 def gpus_if_well(node: NodeView) -> int | None:
@@ -15,8 +17,20 @@ def gpus_if_well(node: NodeView) -> int | None:
 
     None where `nvidia.com/gpu` counts slices or shares of GPUs, whose number changes with a label.
     """
-    product = node.labels.get(PRODUCT, "")
-    sliced = node.labels.get(MIG_CONFIG, "all-disabled") != "all-disabled" or "-MIG-" in product or "-SHARED" in product
-    if sliced or not node.ready or node.unschedulable:
+    if offers_parts(node) or not node.ready or node.unschedulable:
         return None
     return node.gpu_capacity if node.gpu_allocatable >= node.gpu_capacity > 0 else None
+
+
+def offers_parts(node: NodeView) -> bool:
+    """Whether its capacity counts slices or shares of GPUs, and so says nothing of how many GPUs there are."""
+    product = node.labels.get(PRODUCT, "")
+    cut = node.labels.get(MIG_CONFIG, "all-disabled") != "all-disabled" or "-MIG-" in product
+    return cut or "-SHARED" in product
+
+
+def cards(node: NodeView) -> int:
+    """How many GPUs its labels and capacity tell of, 0 when they tell of none, or of parts alone."""
+    told = node.labels.get(COUNT, "")
+    labelled = int(told) if told.isdecimal() and "-MIG-" not in node.labels.get(PRODUCT, "") else 0
+    return labelled if offers_parts(node) else max(node.gpu_capacity, labelled)

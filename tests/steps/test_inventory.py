@@ -175,3 +175,10 @@ def test_two_gpus_with_one_serial_are_told_apart_by_uuid_and_that_is_said() -> N
         (None, "GPU-gpu-a01-4"),
     ]
     assert told.reason.endswith(" 2 GPUs report the serial 1650000003, so it names none of them.")
+
+
+def test_shares_of_gpus_in_capacity_are_not_missing_cards() -> None:
+    labels = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3-SHARED", "nvidia.com/gpu.count": "8"}
+    job = a_job(NAME, step="inventory", active=False, succeeded=True, exit_code=0, output=listed(3))
+    told = Inventory().judge(back(), Run(a_node(gpu_capacity=32, labels=labels), job), a_policy(), at(1))
+    assert isinstance(told, Done)

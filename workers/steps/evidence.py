@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from app.domain.drains import sort_pods
 from app.domain.facts import NodeView, PodView
+from app.domain.gpu_counts import cards, offers_parts
 from app.domain.guards import Hurts
 from app.domain.operations import Operation
 from app.domain.outcomes import Done, Outcome
@@ -15,7 +16,6 @@ from app.domain.policies import Policy
 from app.domain.timeline import counted
 from workers.ports import Ports
 
-GPU_COUNT_LABEL = "nvidia.com/gpu.count"
 SHOWN_PODS = 8
 
 
@@ -46,7 +46,8 @@ class Evidence:
         pods = sort_pods(facts.pods)
         work = [pod.full_name for pod in (*pods.go, *pods.leaving, *pods.asked_for)]
         shown = ", ".join(work[:SHOWN_PODS]) + (", …" if len(work) > SHOWN_PODS else "")
-        gpus = max(expected_gpus(node), facts.when_well or 0)
+        whole = max(cards(node), facts.when_well or 0)
+        gpus = node.gpu_capacity if offers_parts(node) else whole
         doubt = (
             "" if facts.when_well else " How many GPUs it has when it is well was never seen: what shows now counts."
         )
@@ -55,10 +56,4 @@ class Evidence:
             f"{counted(len(work), 'pod')} at work{f' ({shown})' if shown else ''}, "
             f"{'Ready' if node.ready else 'not Ready'}.{doubt}"
         )
-        return Done(text, {"gpus": str(gpus), "boot_id": node.boot_id, "pods": shown})
-
-
-def expected_gpus(node: NodeView) -> int:
-    """How many GPUs the node has when it is well: its capacity, or what GPU Feature Discovery once counted."""
-    told = node.labels.get(GPU_COUNT_LABEL, "")
-    return max(node.gpu_capacity, int(told) if told.isdecimal() else 0)
+        return Done(text, {"gpus": str(gpus), "cards": str(whole), "boot_id": node.boot_id, "pods": shown})
