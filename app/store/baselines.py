@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from app.store.connection import Link
 from app.store.documents import micros, read_readable, write
@@ -11,14 +11,10 @@ from app.store.values import Baseline
 
 
 class Baselines:
-    """`store.baselines`. `key` names what is comparable: product, driver, number of GPUs."""
+    """`store.baselines`. `key` names what is comparable: product, driver, number of GPUs. Commits write them."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
-
-    def record(self, key: str, node: str, gb_s: float, at: datetime) -> None:
-        """This node's value from now on, bus bandwidth in GB/s."""
-        self._link.run("record_baseline", request(Baseline(key=key, node=node, gb_s=gb_s, at=at)))
 
     def peers(self, key: str, besides: str) -> tuple[float, ...]:
         """The values of the other nodes in GB/s, ascending."""

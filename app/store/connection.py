@@ -31,12 +31,10 @@ SCRIPTS: Final = (
     "claim_due",
     "commit",
     "heartbeat",
-    "join",
     "lift",
     "note",
     "pending_done",
     "pending_put",
-    "record_baseline",
     "survey",
     "write_inventory",
 )

@@ -13,13 +13,13 @@ from app.domain.history import HistoryRow
 from app.store import cards
 from app.store.connection import Link
 from app.store.documents import micros, read_readable
-from app.store.keys import BOUNDS, KEYS, plain
+from app.store.keys import BOUNDS, KEYS
 
 _CHUNK = 200
 
 
 class History:
-    """`store.history`. Rows are written by commits and notes."""
+    """`store.history`. Rows are written by commits and notes; a card's two names are joined by commits."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -49,7 +49,3 @@ class History:
             for name, texts in zip(chunk, self._link.ask_all(commands), strict=True):
                 found[name] = read_readable(HistoryRow, texts)
         return found
-
-    def join(self, uuid: str, serial: str) -> None:
-        """From now on this UUID's rows, also those to come, stand under the serial. Doing it again changes nothing."""
-        self._link.run("join", {"uuid": plain(uuid), "serial": plain(serial)})

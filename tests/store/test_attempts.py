@@ -15,7 +15,7 @@ from app.store import ClaimRequest, Committed, NoPlace, Store
 from app.store.connection import Link
 from app.store.keys import DAY_S, KEYS
 from app.store.operations import _request
-from tests.store.things import MINUTE, NOW, change, committed, finished, operation
+from tests.store.things import MINUTE, NOW, change, committed, finished, join, operation
 
 EVER = NOW - timedelta(days=90)
 BOTH = Gpu(serial="0321", uuid="GPU-aa", index=3)
@@ -104,7 +104,7 @@ def test_what_began_before_the_window_or_by_the_asking_operation_is_left_out(sto
 @pytest.mark.parametrize("asked", ["0321", "GPU-aa", BOTH, Gpu(serial="0321"), Gpu(uuid="GPU-aa")])
 def test_an_attempt_on_a_uuid_is_found_by_the_serial_once_that_is_known(store: Store, asked: str | Gpu) -> None:
     begin(store, on(operation("op-1"), Gpu(uuid="GPU-aa")))
-    store.history.join("GPU-aa", "0321")
+    join(store, "GPU-aa", "0321")
     begin(store, on(operation("op-2", "gpu-002"), Gpu(uuid="GPU-aa")))
 
     found = store.attempts.of("gpu-009", [asked], since=EVER)

@@ -10,7 +10,7 @@ from redis import Redis
 from app.domain.breaker import Breaker, Opened
 from app.store import FellIll, Store, keys
 from app.store.keys import BOUNDS, DAY_S, KEYS
-from tests.store.things import MINUTE, NOW, change, committed, entry, finished, operation, record, row
+from tests.store.things import MINUTE, NOW, change, committed, entry, finished, join, measure, operation, record, row
 
 
 @pytest.fixture
@@ -91,15 +91,15 @@ def test_a_joined_history_is_trimmed_too(store: Store) -> None:
         at = NOW + number * MINUTE
         store.alerts.note(record(), f"s{number}", (row(at, serial="1"),), now=NOW)
         store.alerts.note(record(), f"u{number}", (row(at, uuid="GPU-a"),), now=NOW)
-    store.history.join("GPU-a", "1")
+    join(store, "GPU-a", "1")
     assert len(store.history.of("1")) == 3
 
 
 def test_baselines_keep_the_keys_last_measured(store: Store) -> None:
     for number in range(5):
-        store.baselines.record(f"key {number}", "gpu-001", 480.0, NOW + number * MINUTE)
+        measure(store, f"key {number}", "gpu-001", 480.0, NOW + number * MINUTE)
     assert [known.key for known in store.baselines.all()] == ["key 2", "key 3", "key 4"]
-    store.baselines.record("key 9", "gpu-001", 480.0, NOW + timedelta(days=181))
+    measure(store, "key 9", "gpu-001", 480.0, NOW + timedelta(days=181))
     assert [known.key for known in store.baselines.all()] == ["key 9"]
 
 
@@ -119,7 +119,7 @@ def test_what_is_not_written_again_expires(store: Store, redis: Redis, family: s
     both = row(serial="1", uuid="GPU-a")
     store.operations.commit(change(operation(), occurrence="x", history=(both,), disrupted=True))
     store.heartbeats.beat("worker", "a", NOW)
-    store.baselines.record("key", "gpu-001", 480.0, NOW)
+    measure(store, "key", "gpu-001", 480.0, NOW)
     (key,) = redis.scan_iter(KEYS[family] + "*")
     assert redis.ttl(key) == days * DAY_S
 

@@ -7,7 +7,7 @@ from app.domain.history import HistoryRow
 from app.domain.triage import Decision
 from app.store import Store
 from app.store.keys import KEYS
-from tests.store.things import MINUTE, NOW, record, row
+from tests.store.things import MINUTE, NOW, join, record, row
 
 
 def file(store: Store, *rows: object) -> None:
@@ -36,14 +36,14 @@ def test_a_joined_card_is_found_under_both_names_with_all_its_rows(store: Store)
         row(NOW + 2 * MINUTE, uuid="GPU-aa"),
     )
     file(store, before, under_serial)
-    store.history.join("GPU-aa", "0321")
-    store.history.join("GPU-aa", "0321")
+    join(store, "GPU-aa", "0321")
+    join(store, "GPU-aa", "0321")
     file(store, later)
     assert store.history.of("0321") == store.history.of("GPU-aa") == [later, under_serial, before]
 
 
 def test_a_join_before_the_first_row_holds_for_those_to_come(store: Store) -> None:
-    store.history.join("GPU-aa", "0321")
+    join(store, "GPU-aa", "0321")
     file(store, row(uuid="GPU-aa"))
     assert store.history.of("0321") == [row(uuid="GPU-aa")]
 
@@ -117,11 +117,11 @@ class TestTwoGpusOfOneSerial:
 
     def test_a_proof_that_finds_the_second_one_parts_them(self, store: Store) -> None:
         file(store, row(uuid="GPU-1"), row(uuid="GPU-2"))
-        store.history.join("GPU-1", "9900000000900")
+        join(store, "GPU-1", "9900000000900")
         assert store.history.of("9900000000900") == [row(uuid="GPU-1")]
 
-        store.history.join("GPU-2", "9900000000900")
-        store.history.join("GPU-1", "9900000000900")
+        join(store, "GPU-2", "9900000000900")
+        join(store, "GPU-1", "9900000000900")
 
         assert store.history.of("GPU-1") == [row(uuid="GPU-1")]
         assert store.history.of("GPU-2") == [row(uuid="GPU-2")]
@@ -143,7 +143,7 @@ class TestCards:
 
     def test_a_card_is_listed_once_under_its_serial_when_that_is_known(self, store: Store) -> None:
         file(store, row(NOW + MINUTE, uuid="GPU-a"), row(serial="2"))
-        store.history.join("GPU-a", "1")
+        join(store, "GPU-a", "1")
         assert store.history.cards() == ["1", "2"]
 
     def test_an_older_row_that_comes_later_does_not_make_a_card_older(self, store: Store) -> None:

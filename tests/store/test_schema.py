@@ -16,7 +16,20 @@ from app.domain.tickets import TicketIntent
 from app.store import ClaimRequest, FellIll, Store
 from app.store.documents import FORMS
 from app.store.keys import BOUNDS, KEYS
-from tests.store.things import MINUTE, NOW, alert, committed, entry, finished, limits, node, operation, record, row
+from tests.store.things import (
+    MINUTE,
+    NOW,
+    alert,
+    committed,
+    entry,
+    finished,
+    limits,
+    measure,
+    node,
+    operation,
+    record,
+    row,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "store.md").read_text()
 ROWS = re.findall(r"^\| `(sickbay:[^`]+)` \| ([a-z ]+) \|", PAGE, re.MULTILINE)
@@ -43,7 +56,7 @@ def live(store: Store) -> None:
     store.signing_key.read()
     store.watchdog.heard(NOW)
     store.heartbeats.beat("worker", "worker-a", NOW)
-    store.baselines.record("H100", "gpu-001", 480.0, NOW)
+    measure(store, "H100", "gpu-001", 480.0, NOW)
 
 
 def test_every_key_that_a_life_leaves_behind_is_on_the_page_with_its_type(store: Store, redis: Redis) -> None:

@@ -6,7 +6,7 @@ from redis import Redis
 
 from app.store import Baseline, Pause, Store
 from app.store.keys import BOUNDS, KEYS
-from tests.store.things import MINUTE, NOW
+from tests.store.things import MINUTE, NOW, measure
 
 H100 = "NVIDIA-H100-80GB-HBM3, 8 GPUs, driver 580"
 
@@ -60,14 +60,14 @@ class TestSignsOfLife:
 class TestBaselines:
     def test_peers_are_the_other_nodes_last_values(self, store: Store) -> None:
         for node, value in (("gpu-1", 480.5), ("gpu-2", 471.0), ("gpu-3", 300.0), ("gpu-3", 479.0)):
-            store.baselines.record(H100, node, value, NOW)
+            measure(store, H100, node, value, NOW)
         assert store.baselines.peers(H100, besides="gpu-1") == (471.0, 479.0)
         assert store.baselines.peers("NVIDIA-A100, 8 GPUs", besides="gpu-1") == ()
 
     def test_all_of_them_are_given_by_key_and_node(self, store: Store) -> None:
-        store.baselines.record(H100, "gpu-2", 471, NOW)
-        store.baselines.record(H100, "gpu-1", 480.5, NOW)
-        store.baselines.record("A100", "gpu-9", 230.0, NOW)
+        measure(store, H100, "gpu-2", 471, NOW)
+        measure(store, H100, "gpu-1", 480.5, NOW)
+        measure(store, "A100", "gpu-9", 230.0, NOW)
         assert store.baselines.all() == [
             Baseline(key="A100", node="gpu-9", gb_s=230.0, at=NOW),
             Baseline(key=H100, node="gpu-1", gb_s=480.5, at=NOW),
@@ -77,5 +77,5 @@ class TestBaselines:
     def test_past_the_bound_the_longest_unmeasured_node_goes(self, store: Store) -> None:
         count = BOUNDS["baseline_nodes"] + 1
         for number in range(count):
-            store.baselines.record(H100, f"gpu-{number}", float(number), NOW + number * MINUTE)
+            measure(store, H100, f"gpu-{number}", float(number), NOW + number * MINUTE)
         assert store.baselines.peers(H100, besides="") == tuple(float(number) for number in range(1, count))

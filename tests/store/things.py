@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,9 +19,10 @@ from app.domain.operations import NodeRef, Operation, Result, finish
 from app.domain.policies import Rung
 from app.domain.timeline import Entry
 from app.domain.triage import Decision
-from app.store import AlertRecord, Change, Committed, Store
+from app.store import AlertRecord, Baseline, Change, Committed, Store
 
 T = TypeVar("T")
+_numbers = itertools.count(1)
 
 NOW = datetime(2026, 3, 1, 9, 41, 7, 123456, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -80,6 +82,21 @@ def alert(name: str = "GpuXid") -> Alert:
 def row(at: datetime = NOW, *, serial: str | None = None, uuid: str | None = None, code: str = "xid-79") -> HistoryRow:
     gpu = Gpu(serial=serial, uuid=uuid, index=3)
     return HistoryRow(gpu=gpu, node="gpu-001", code=code, class_="reboot", at=at, evidence="Xid 79")
+
+
+def join(store: Store, uuid: str, serial: str) -> None:
+    """A proof has found that this UUID and this serial are one card's."""
+    committed(store, _passing(), joins=((uuid, serial),))
+
+
+def measure(store: Store, key: str, node: str, gb_s: float, at: datetime) -> None:
+    """A benchmark has passed on this node, with this bus bandwidth in GB/s."""
+    committed(store, _passing(), baseline=Baseline(key=key, node=node, gb_s=gb_s, at=at), now=at)
+
+
+def _passing() -> Operation:
+    number = next(_numbers)
+    return finished(operation(f"op-passing-{number}", f"passing-{number}"))
 
 
 def entry(text: str, at: datetime = NOW) -> Entry:

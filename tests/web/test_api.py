@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.store.things import measure
 from tests.web.conftest import Web, alert, body, gpu_node
 
 
@@ -145,7 +146,7 @@ def test_nodes_tell_what_they_are_at(web: Web) -> None:
 
 
 def test_baselines_are_listed(web: Web) -> None:
-    web.store.baselines.record("h100", "gpu-a01", 478.5, web.clock.now)
+    measure(web.store, "h100", "gpu-a01", 478.5, web.clock.now)
 
     assert web.api("baselines")["baselines"] == [
         {"key": "h100", "node": "gpu-a01", "bus_bandwidth_gb_s": 478.5, "at": "2026-09-20T12:00:00.000000Z"}

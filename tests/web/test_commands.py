@@ -21,6 +21,7 @@ from app.domain.history import HistoryRow
 from app.domain.operations import NodeRef, ask
 from app.domain.triage import Decision
 from app.store import AlertRecord, Change, FellIll
+from tests.store.things import measure
 from tests.web.conftest import Web, alert, body, gpu_node
 
 
@@ -278,7 +279,7 @@ class TestWhatIsRead:
         assert _sickbay("baselines").output == "No node has passed a bandwidth test yet.\n"
         for node, measured in (("gpu-a01", 480.0), ("gpu-a02", 500.0), ("gpu-a03", 475.0), ("gpu-b01", 0.0)):
             key = "h100" if node.startswith("gpu-a") else "none"
-            now_served.store.baselines.record(key, node, measured, now_served.clock.now)
+            measure(now_served.store, key, node, measured, now_served.clock.now)
 
         lines = [line.split()[:4] for line in _sickbay("baselines").output.splitlines()[1:]]
 
