@@ -60,6 +60,12 @@ def read_mark(node: NodeView) -> Mark | None:
     return _read(node.annotations.get(ANNOTATION))
 
 
+def whose(node: NodeView) -> Mark | str | None:
+    """The mark without the step, which our own progress changes; the text of one that cannot be read."""
+    mark = read_mark(node)
+    return replace(mark, step="") if mark else node.annotations.get(ANNOTATION)
+
+
 def _read(text: str | None) -> Mark | None:
     if text is None:
         return None

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from app.domain.facts import NodeView
-from app.domain.marks import ANNOTATION
+from app.domain.marks import ANNOTATION, cordon_patch, shown_patch
+from app.domain.operations import State
+from tests.building import patched
 from workers.watch.nudges import Nudge, of_node, of_node_job, of_pod
 from workers.watch.seen import SeenNodeJob, SeenPod
 
@@ -53,6 +55,17 @@ def test_the_way_back_nudges_too() -> None:
 )
 def test_a_change_that_nobody_waits_for_does_not(change: dict[str, Any]) -> None:
     assert of_node(NODE, replace(NODE, **change)) is None
+
+
+def test_the_step_that_we_write_into_our_own_mark_does_not_and_another_operation_in_it_does() -> None:
+    held = patched(NODE, cordon_patch(NODE, "op-1"))
+    shown = shown_patch(held, "op-1", State.WAITING, "reboot")
+    assert shown is not None
+
+    assert of_node(held, patched(held, shown)) is None
+    assert of_node(held, patched(held, cordon_patch(held, "op-2"))) == Nudge("gpu-a01", "its mark changed")
+    gone = patched(held, {"metadata": {"annotations": {ANNOTATION: None}}})
+    assert of_node(held, gone) == Nudge("gpu-a01", "its mark changed")
 
 
 def test_joining_and_leaving_nudge() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.domain.facts import NodeView
-from app.domain.marks import ANNOTATION
+from app.domain.marks import whose
 from app.domain.policies import EXCLUDE_LABEL
 from workers.watch.seen import SeenNodeJob, SeenPod
 
@@ -77,7 +77,7 @@ def _changes(before: NodeView, after: NodeView) -> list[str]:
         changes.append("its boot id changed")
     if before.unschedulable != after.unschedulable:
         changes.append("it was cordoned" if after.unschedulable else "it was uncordoned")
-    if before.annotations.get(ANNOTATION) != after.annotations.get(ANNOTATION):
+    if whose(before) != whose(after):
         changes.append("its mark changed")
     changes += [
         f"label {label} changed" for label in WATCHED_LABELS if before.labels.get(label) != after.labels.get(label)
