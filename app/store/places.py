@@ -24,11 +24,9 @@ class Places:
 
     def reservations(self) -> dict[str, frozenset[str]]:
         """Budget to the nodes that hold a place in it."""
-        found: dict[str, set[str]] = {}
-        for place in self._link.ask("HKEYS", KEYS["places"]):
-            node, _, budget = place.partition("|")
-            found.setdefault(budget, set()).add(node)
-        return {budget: frozenset(nodes) for budget, nodes in found.items()}
+        budgets = sorted(self._link.ask("SMEMBERS", KEYS["budgets"]))
+        holders = self._link.ask_all([("HKEYS", KEYS["places"] + budget) for budget in budgets], at_once=True)
+        return {budget: frozenset(nodes) for budget, nodes in zip(budgets, holders, strict=True) if nodes}
 
     def budgets(self, limits: Sequence[Limit], now: datetime) -> tuple[Budget, ...]:
         """Each budget as a commit would count it."""
@@ -50,10 +48,12 @@ def budget(limit: Limit, use: str) -> Budget:
     """A budget from what a script counted. Lua knows no empty lists: they come as empty mappings."""
     found = json.loads(use)
     begun, counted = found.get("from"), found.get("inventory_at")
+    users = list(found["users"])
+    others = {found["holder"]} if "holder" in found else set()
     return Budget(
         limit=limit,
-        users=frozenset(found["users"]),
-        holders=frozenset(found["holders"]),
+        users=frozenset(users),
+        holders=frozenset(users[: found["held"]]) | others,
         made=found["made"],
         next_at=None if begun is None or limit.within is None else moment(begun) + limit.within,
         inventory_at=None if counted is None else moment(counted),

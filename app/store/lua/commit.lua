@@ -57,10 +57,9 @@ if request.hurts and redis.call('EXISTS', K.breaker) == 1 then return {'tripped'
 
 -- Whoever holds a place keeps it when others fill the budget, or while nobody knows how many are out: else full houses
 -- would hold each other, and what was begun would stay half done.
-local by_budget = #request.places > 0 and holders_by_budget() or {}
 for number, budget in ipairs(request.places) do
-  local use, held, others = use_of(budget, by_budget), false, 0
-  for _, holder in ipairs(use.holders) do held = held or holder == node end
+  local use, held = use_of(budget)
+  local others = 0
   for _, user in ipairs(use.users) do
     if user ~= node then others = others + 1 end
   end
@@ -87,12 +86,12 @@ if request.disrupted or (request.finished and disrupted_before) then
   redis.call('EXPIRE', disruptions, BOUND.disruptions_s)
 end
 
-local reserved = (request.finished or #request.gives_back > 0) and redis.call('HGETALL', K.places) or {}
+local reserved = (request.finished or #request.gives_back > 0) and redis.call('SMEMBERS', K.budgets) or {}
 local freed = {}
-local function free(place)
-  redis.call('HDEL', K.places, place)
-  local budget = string.sub(place, string.find(place, '|', 1, true) + 1)
-  freed[budget] = (freed[budget] or 0) + 1
+local function free(budget)
+  if redis.call('HDEL', K.places .. budget, node) == 0 then return end
+  if redis.call('EXISTS', K.places .. budget) == 0 then redis.call('SREM', K.budgets, budget) end
+  freed[budget] = 1
 end
 
 redis.call('ZADD', K.all, request.opened_at, id)
@@ -100,8 +99,8 @@ if request.finished then
   redis.call('ZREM', K.due, id)
   redis.call('ZREM', K.open, id)
   if open_here == id then redis.call('HDEL', K.on_node, node) end
-  for i = 1, #reserved, 2 do
-    if reserved[i + 1] == id then free(reserved[i]) end
+  for _, budget in ipairs(reserved) do
+    if redis.call('HGET', K.places .. budget, node) == id then free(budget) end
   end
   redis.call('ZADD', K.finished, request.finished_at, id)
   redis.call('EXPIRE', key, BOUND.finished_s)
@@ -127,11 +126,10 @@ else
     redis.call('PERSIST', timeline)
   end
   redis.call('HSET', K.on_node, node, id)
-  for i = 1, #reserved, 2 do
-    for _, budget in ipairs(request.gives_back) do
-      local whole = node .. '|' .. budget
+  for _, budget in ipairs(reserved) do
+    for _, whole in ipairs(request.gives_back) do
       local of = whole .. ' of '
-      if reserved[i] == whole or string.sub(reserved[i], 1, #of) == of then free(reserved[i]) end
+      if budget == whole or string.sub(budget, 1, #of) == of then free(budget) end
     end
   end
   for _, budget in ipairs(request.places) do
@@ -142,7 +140,8 @@ else
         redis.call('EXPIRE', K.cordons, BOUND.cordons_s)
       end
     else
-      redis.call('HSET', K.places, node .. '|' .. budget.name, id)
+      redis.call('HSET', K.places .. budget.name, node, id)
+      redis.call('SADD', K.budgets, budget.name)
     end
   end
 end

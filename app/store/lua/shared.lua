@@ -127,48 +127,37 @@ local function file_rows()
   end
 end
 
--- The budgets in which nodes hold places: a field "node|budget" each, and no node's name holds a bar.
-local function holders_by_budget()
-  local found = {}
-  for _, place in ipairs(redis.call('HKEYS', K.places)) do
-    local bar = string.find(place, '|', 1, true)
-    local budget = string.sub(place, bar + 1)
-    found[budget] = found[budget] or {}
-    found[budget][string.sub(place, 1, bar - 1)] = true
-  end
-  return found
-end
+local function holds(node, budget) return redis.call('HEXISTS', K.places .. budget, node) == 1 end
 
--- How far a budget is used up, and since when that is known. Nodes that are out by other hands use up those that ask for
--- it, unless they are with a vendor; a budget with `since` counts cordons that were begun from there on.
-local function use_of(budget, by_budget)
-  local use = {users = {}, holders = {}, made = 0}
+-- How far a budget is used up, and since when that is known: the first `held` of its users hold places. Nodes that are
+-- out by other hands use up those that ask for it, unless they are with a vendor; a budget with `since` counts cordons
+-- that were begun from there on. Then whether the node of this request holds a place in it.
+local function use_of(budget)
+  local use = {users = {}, held = 0, made = 0}
   if budget.since then
     local since = '(' .. budget.since
     use.made = redis.call('ZCOUNT', K.cordons, since, '+inf')
     local mine = request.id and redis.call('ZSCORE', K.cordons, request.id)
-    if mine and tonumber(mine) > tonumber(budget.since) then use.holders = {request.node} end
+    if mine and tonumber(mine) > tonumber(budget.since) then use.holder = request.node end
     if use.made >= budget.most and budget.most > 0 then
       local last = redis.call('ZRANGEBYSCORE', K.cordons, since, '+inf', 'WITHSCORES', 'LIMIT', use.made - budget.most, 1)
       use.from = last[2]
     end
-    return use
+    return use, use.holder ~= nil
   end
-  local holders = by_budget[budget.name] or {}
-  for node in pairs(holders) do
-    use.users[#use.users + 1] = node
-    use.holders[#use.holders + 1] = node
-  end
+  use.users = redis.call('HKEYS', K.places .. budget.name)
+  use.held = #use.users
   if budget.fresh_since then
-    local with_vendor = by_budget[budget.vendor] or {}
     local out = redis.call('HGETALL', K.out)
     for i = 1, #out, 2 do
       local group = budget.group == '' or string.find('|' .. out[i + 1] .. '|', '|' .. budget.group .. '|', 1, true)
-      if group and not holders[out[i]] and not with_vendor[out[i]] then use.users[#use.users + 1] = out[i] end
+      if group and not holds(out[i], budget.name) and not holds(out[i], budget.vendor) then
+        use.users[#use.users + 1] = out[i]
+      end
     end
     use.inventory_at = redis.call('HGET', K.inventory, 'at') or nil
   end
-  return use
+  return use, request.node ~= nil and holds(request.node, budget.name)
 end
 
 -- Those that wait longest for a place in this budget are due now. Each that leaves the line wakes the next, so none of

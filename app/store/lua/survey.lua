@@ -4,6 +4,5 @@ for i = #newest - 1, 1, -2 do
   if newest[i] ~= request.id then last = newest[i + 1] end
 end
 local found = {redis.call('GET', K.pause), redis.call('GET', K.breaker), last}
-local by_budget = #request.budgets > 0 and holders_by_budget() or {}
-for _, budget in ipairs(request.budgets) do found[#found + 1] = cjson.encode(use_of(budget, by_budget)) end
+for _, budget in ipairs(request.budgets) do found[#found + 1] = cjson.encode((use_of(budget))) end
 return found
