@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from app import backend_checks, ladder_checks
+from app import backend_checks, drain_checks, ladder_checks
 from app.domain.breaker import Breaker
+from app.domain.drain_rules import DrainRule
 from app.domain.offenders import Offenders
 from app.domain.policies import (
     AlertNames,
@@ -247,6 +248,13 @@ CHECKS: Final[dict[tuple[type, str], Check]] = {
         "directory on the machine",
         "Write an absolute path such as /run/nvidia/driver, or / for the host.",
     ),
+    (Pool, "drain"): drain_checks.rules,
+    (Pool, ""): drain_checks.in_time,
+    (DrainRule, "namespaces"): drain_checks.namespaces,
+    (DrainRule, "labels"): drain_checks.labels,
+    (DrainRule, "after"): _DEADLINE,
+    (DrainRule, "accepts"): _texts,
+    (DrainRule, ""): drain_checks.rule,
     (Pool, "capabilities"): ladder_checks.capabilities,
     (Pool, "ladders"): ladder_checks.ladders,
     (Pool, "faults"): ladder_checks.faults,
@@ -259,6 +267,8 @@ CHECKS: Final[dict[tuple[type, str], Check]] = {
     (Validation, "bandwidth_floor"): _floor,
     (Validation, "bandwidth_tolerance"): _tolerance,
     (Deadlines, "drain"): _DEADLINE,
+    (Deadlines, "completion"): _DEADLINE,
+    (Deadlines, "dark"): _DEADLINE,
     (Deadlines, "reset"): _DEADLINE,
     (Deadlines, "reboot"): _DEADLINE,
     (Deadlines, "diagnose"): _DEADLINE,

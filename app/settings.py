@@ -41,6 +41,8 @@ class Settings:
     """SICKBAY_MODE: the freest mode that any pool or fault gets here, whatever the policy says. Unset: as policy."""
     node_jobs: bool = True
     """SICKBAY_NODE_JOBS: on or off. Off: this process starts no Job on a machine and follows none."""
+    pod_uid: str = ""
+    """SICKBAY_POD_UID: uid of the pod that this process runs in. Unset: none, so that a worker may evict any pod."""
     webhook_token_file: Path | None = None
     """SICKBAY_WEBHOOK_TOKEN_FILE: tokens that Alertmanager may present, one a line. web does not start without it."""
     api_token_file: Path | None = None
@@ -120,6 +122,12 @@ def _path(_name: str, value: str) -> Path:
     return Path(value)
 
 
+def _uid(name: str, value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,128}", value):
+        raise ConfigurationError(f"{value!r} is no uid.", file=name, remedy="Take it from the pod's metadata.uid.")
+    return value
+
+
 def _redis_url(name: str, value: str) -> str:
     if urlsplit(value).scheme not in REDIS_SCHEMES:
         # The value may hold a password: it is not repeated.
@@ -170,6 +178,7 @@ READERS: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "SICKBAY_POLICY": ("policy", _path),
     "SICKBAY_MODE": ("mode", _one_of(MODES)),
     "SICKBAY_NODE_JOBS": ("node_jobs", _switch),
+    "SICKBAY_POD_UID": ("pod_uid", _uid),
     "SICKBAY_WEBHOOK_TOKEN_FILE": ("webhook_token_file", _path),
     "SICKBAY_API_TOKEN_FILE": ("api_token_file", _path),
     "SICKBAY_TRUSTED_USER_HEADER": ("trusted_user_header", _header),

@@ -8,7 +8,7 @@ everything Sickbay does goes through the ports and is counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -205,6 +205,8 @@ class FakePods:
     def __init__(self, world: World) -> None:
         self._world = world
         self.budgets: dict[str, FakeBudget] = {}
+        self.deleted_daemon_sets: set[str] = set()
+        self.own_pod = ""
 
     def on_node(self, node: str) -> tuple[PodView, ...]:
         with self._world.now():
@@ -228,6 +230,21 @@ class FakePods:
             if pod.deleted_at is None:
                 self._end(pod)
             return None
+
+    def delete(self, namespace: str, name: str, uid: str) -> None:
+        with self._world.now():
+            self._world.called("delete", f"{namespace}/{name}")
+            pod = self._world.pods.get(uid)
+            going = pod is not None and pod.deleted_at is None
+            self._world.note("delete", f"{namespace}/{name}", changed=going)
+            if pod is not None and going:
+                self._end(pod)
+
+    def own(self) -> str:
+        return self.own_pod
+
+    def orphans(self, pods: Sequence[PodView]) -> frozenset[str]:
+        return frozenset(pod.uid for pod in pods if pod.controller_name in self.deleted_daemon_sets)
 
     def _refusal(self, pod: PodView) -> Refusal | None:
         for full_name, budget in self.budgets.items():
@@ -370,10 +387,13 @@ def _merged(node: NodeView, body: Mapping[str, object]) -> NodeView:
 
 
 class FakeAccess:
-    """The port `Access`: everything is allowed, and nobody else is there, until a test says otherwise."""
+    """The port `Access`: all that the chart grants by itself is allowed, and nobody else is there.
+
+    A test may say otherwise.
+    """
 
     def __init__(self) -> None:
-        self.missing: set[Need] = set()
+        self.missing: set[Need] = {Need("delete", "pods")}
         self.served: set[str] = {"apps", "nvidia.com"}
         self.pods: dict[tuple[str, str], frozenset[str]] = {}
         self.refuses: str | None = None

@@ -44,12 +44,23 @@ def test_every_link_to_a_file_leads_to_one(page: str) -> None:
     assert [link for link in links if "://" not in link and not ((ROOT / page).parent / link).exists()] == []
 
 
-def test_every_test_that_is_named_for_a_failure_of_the_field_exists() -> None:
-    named = re.findall(r"`(tests/\S+\.py)::(test_\w+)`", (ROOT / "docs" / "failures.md").read_text(encoding="utf-8"))
+@pytest.mark.parametrize(("page", "least"), [("failures.md", 30), ("drain.md", 30)])
+def test_every_test_that_a_page_names_exists(page: str, least: int) -> None:
+    named = re.findall(r"`(tests/\S+\.py)::(test_\w+)`", (ROOT / "docs" / page).read_text(encoding="utf-8"))
 
-    assert len(named) > 30
+    assert len(named) > least
     assert [
         (file, test)
         for file, test in named
         if not (ROOT / file).exists() or f"def {test}(" not in (ROOT / file).read_text(encoding="utf-8")
     ] == []
+
+
+def test_every_row_about_the_drain_names_a_test() -> None:
+    rows = [
+        row for row in (ROOT / "docs" / "drain.md").read_text(encoding="utf-8").splitlines() if row.startswith("| ")
+    ]
+    heads = [row for row in rows if row.endswith("| shown by |")]
+
+    assert len(heads) == 3
+    assert [row for row in rows if row not in heads and "::test_" not in row] == []

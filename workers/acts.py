@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeVar
 
-from app.domain.drains import refusal_key
 from app.domain.effects import (
     CommentTicket,
     CyclePower,
+    DeletePod,
     Effect,
     EvictPod,
     OpenTicket,
@@ -18,13 +18,11 @@ from app.domain.effects import (
     ReplaceNode,
     StartNodeJob,
 )
+from app.domain.refusals import NEVER_AGAIN, Refused, pause, refusal_key
 from app.errors import PermanentPortError
-from workers.ports import Ports
+from workers.ports import Ports, Refusal
 
 P = TypeVar("P")
-
-EVICT_AGAIN = timedelta(seconds=10)
-"""When a refused eviction is asked again, if the server names no time."""
 
 
 def perform(effect: Effect, ports: Ports, now: datetime) -> Mapping[str, str]:
@@ -48,12 +46,19 @@ def perform(effect: Effect, ports: Ports, now: datetime) -> Mapping[str, str]:
         case CommentTicket(ticket=ticket, text=text):
             _there(ports.tickets, "ticket system").comment(ticket, text)
             return {"commented": ticket.key}
-        case EvictPod(namespace=namespace, name=name, uid=uid):
-            refusal = ports.pods.evict(namespace, name, uid)
-            if refusal is not None:
-                until = refusal.retry_at or now + EVICT_AGAIN
-                return {refusal_key(uid): f"{until.isoformat()} {refusal.reason}"}
+        case DeletePod(namespace=namespace, name=name, uid=uid):
+            ports.pods.delete(namespace, name, uid)
+        case EvictPod(namespace=namespace, name=name, uid=uid, tries=before):
+            return _refused(ports.pods.evict(namespace, name, uid), uid, before + 1, now)
     return {}
+
+
+def _refused(refusal: Refusal | None, uid: str, tries: int, now: datetime) -> Mapping[str, str]:
+    if refusal is None:
+        return {}
+    until = refusal.retry_at or now + (NEVER_AGAIN if refusal.never else pause(tries, uid))
+    told = Refused(until=until, why=refusal.reason, tries=tries, never=refusal.never)
+    return {refusal_key(uid): told.written()}
 
 
 def _there(port: P | None, called: str) -> P:

@@ -46,9 +46,10 @@ def of_cluster(
     """Rights, pools, dependencies and other remediators, as the API server tells. What it does not tell is unknown."""
     mode = checkup.freest(policy)
     try:
-        asked = needs(component, Mode.ACT, node_jobs=True)
+        asked = needs(component, Mode.ACT, node_jobs=True, deletes=True)
         allowed = {need: access.allowed(need) for need in asked}
-        yield from checkup.of_rights(component, mode, allowed, node_jobs=node_jobs)
+        deletes = checkup.deletes_pods(policy)
+        yield from checkup.of_rights(component, mode, allowed, node_jobs=node_jobs, deletes=deletes)
         if component is Component.WATCH:
             return
         there = nodes.all()

@@ -27,10 +27,14 @@ class NodeChangedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """An eviction that was not accepted: why, in a sentence, and when to ask again if the server said."""
+    """An eviction that was not accepted: why, in a sentence, and when to ask again if the server said.
+
+    `never`: as things stand no later try can go well either, so that a person should hear of it at once.
+    """
 
     reason: str
     retry_at: datetime | None = None
+    never: bool = False
 
 
 class Nodes(Protocol):
@@ -54,6 +58,15 @@ class Pods(Protocol):
 
     def evict(self, namespace: str, name: str, uid: str) -> Refusal | None:
         """Asks for the eviction of exactly that pod. None when accepted or when it is gone already."""
+
+    def delete(self, namespace: str, name: str, uid: str) -> None:
+        """Tells exactly that pod to end, past its budget, within its own grace."""
+
+    def orphans(self, pods: Sequence[PodView]) -> frozenset[str]:
+        """The uids of those that name a DaemonSet as their controller which is not there any more."""
+
+    def own(self) -> str:
+        """The uid of the pod that this worker runs in, empty outside of a cluster."""
 
 
 class NodeJobs(Protocol):

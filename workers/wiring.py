@@ -73,7 +73,7 @@ def wire(settings: Settings) -> Wiring:
     cluster = connect_cluster()
     ports = Ports(
         nodes=KubernetesNodes(cluster),
-        pods=KubernetesPods(cluster, utc_now),
+        pods=KubernetesPods(cluster, utc_now, settings.pod_uid),
         node_jobs=_node_jobs(cluster, policy, settings),
         places=KubernetesPlaces(cluster),
         baselines=store.baselines,

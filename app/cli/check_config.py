@@ -14,6 +14,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from app.domain.breaker import Breaker
+from app.domain.drain_rules import Do, DrainRule
 from app.domain.plans.repair import UNDRAINED
 from app.domain.policies import Ladder, Mode, Policy, Pool, Rung, Then, Tickets, When
 from app.domain.xids import XidClass
@@ -74,6 +75,7 @@ def _pool(pool: Pool, mode: Mode, policy: Policy) -> Table:
         "disrupted at once": "as the cluster" if pool.disruptions is None else str(pool.disruptions),
         "between two disruptions": f"at least {write_duration(pool.cooldown)} for each node",
         "rungs": ", ".join(pool.capabilities) or "none, so a person is asked",
+        "drain": _drain(pool),
         "validation": _validation(pool),
         "deadlines": _deadlines(pool),
     }
@@ -170,8 +172,22 @@ def _validation(pool: Pool) -> str:
     )
 
 
+def _drain(pool: Pool) -> str:
+    rows = [f"{name}: {_rule(rule)}" for name, rule in pool.drain.items()]
+    asks = "waits for marked pods, evicts others, asks before anything is lost"
+    return "\n".join([*rows, f"all others: {asks}" if rows else asks])
+
+
+def _rule(rule: DrainRule) -> str:
+    pods = [f"namespaces {', '.join(rule.namespaces)}"] if rule.namespaces else []
+    pods += [f"{name}={value}" for name, value in rule.labels.items()]
+    what = f"delete after {write_duration(rule.after)}" if rule.do is Do.DELETE else rule.do.value
+    loses = f", losing {' and '.join(rule.accepts)}" if rule.accepts else ""
+    return f"{' and '.join(pods) or 'every pod'}: {what}{loses}"
+
+
 def _deadlines(pool: Pool) -> str:
-    steps = ("drain", "reset", "reboot", "diagnose", "benchmark")
+    steps = ("drain", "completion", "dark", "reset", "reboot", "diagnose", "benchmark")
     return ", ".join(f"{step} {write_duration(getattr(pool.deadlines, step))}" for step in steps)
 
 

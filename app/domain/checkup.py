@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from app.domain.drain_rules import Do
 from app.domain.facts import NodeView
 from app.domain.policies import Mode, Policy, Pool
 from app.domain.remediators import REMEDIATORS
@@ -47,12 +48,18 @@ def freest(policy: Policy) -> Mode:
     return max((pool.mode for pool in policy.pools), key=lambda mode: mode.rank)
 
 
-def of_rights(component: Component, mode: Mode, allowed: Mapping[Need, bool], *, node_jobs: bool) -> Iterator[Finding]:
-    """Each right that is missing, and each that this mode does not need. `allowed` holds all that is ever needed."""
-    wanted = needs(component, mode, node_jobs=node_jobs)
+def of_rights(
+    component: Component, mode: Mode, allowed: Mapping[Need, bool], *, node_jobs: bool, deletes: bool = False
+) -> Iterator[Finding]:
+    """Each right that is missing, and each that this mode does not need. `allowed` holds all that is ever needed.
+
+    `deletes`: whether a rule of some pool's drain deletes pods.
+    """
+    wanted = needs(component, mode, node_jobs=node_jobs, deletes=deletes)
     for need in wanted:
         if not allowed[need]:
-            told = f"May not {need}{_where(need)}, which mode {mode} needs. Upgrade the chart with mode={mode}."
+            remedy = f"Upgrade the chart with mode={mode}{_besides(need)}."
+            told = f"May not {need}{_where(need)}, which mode {mode} needs. {remedy}"
             yield Finding(Grade.BAD, "rights", told)
     if all(allowed[need] for need in wanted):
         yield Finding(Grade.GOOD, "rights", f"Has every right that {component} needs in mode {mode}.")
@@ -60,6 +67,15 @@ def of_rights(component: Component, mode: Mode, allowed: Mapping[Need, bool], *,
     if surplus:
         names = ", ".join(f"{need}{_where(need)}" for need in surplus)
         yield Finding(Grade.REMARK, "rights", f"May also {names}, which mode {mode} does not need.")
+
+
+def _besides(need: Need) -> str:
+    return " and deletePods=true" if need.verb == "delete" and not need.on_node_jobs else ""
+
+
+def deletes_pods(policy: Policy) -> bool:
+    """Whether a rule of some pool's drain deletes pods."""
+    return any(rule.do is Do.DELETE for pool in policy.pools for rule in pool.drain.values())
 
 
 def of_pools(policy: Policy, nodes: Collection[NodeView]) -> Iterator[Finding]:

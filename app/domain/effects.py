@@ -31,6 +31,18 @@ class EvictPod:
     namespace: str
     name: str
     uid: str
+    tries: int = 0
+    """How often it was refused so far: the pause before the next try grows with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePod:
+    """A deletion of exactly this pod, which no budget refuses. The pod keeps its own grace and its finalizers."""
+
+    key: str
+    namespace: str
+    name: str
+    uid: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,4 +127,14 @@ class CommentTicket:
     text: str
 
 
-Effect = CyclePower | ReplaceNode | PatchNode | EvictPod | StartNodeJob | RemoveNodeJob | OpenTicket | CommentTicket
+Effect = (
+    CyclePower
+    | ReplaceNode
+    | PatchNode
+    | EvictPod
+    | DeletePod
+    | StartNodeJob
+    | RemoveNodeJob
+    | OpenTicket
+    | CommentTicket
+)

@@ -61,9 +61,14 @@ class PodView:
     grace: int = 30
     """Seconds between SIGTERM and SIGKILL."""
     empty_dirs: tuple[str, ...] = ()
-    """Names of its emptyDir volumes, whose content dies with it."""
+    """Names of its emptyDir volumes on disk, whose content dies with it; those in memory are no place for data."""
     gpus: int = 0
     """Whole GPUs or MIG slices that it holds, by its requests."""
+    claims: tuple[str, ...] = ()
+    """Names of its resource claims (dynamic resource allocation), by which it may hold GPUs that no request counts."""
+    controller_uid: str = ""
+    finalizers: tuple[str, ...] = ()
+    """What has to be done before it is removed from the record; never taken away by Sickbay."""
 
     @property
     def full_name(self) -> str:

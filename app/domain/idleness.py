@@ -23,8 +23,8 @@ LOOK_AGAIN = timedelta(minutes=1)
 
 
 def holders(pods: Iterable[PodView]) -> tuple[PodView, ...]:
-    """Those that hold GPUs and have not finished."""
-    return tuple(pod for pod in pods if pod.gpus and pod.phase not in {"Succeeded", "Failed"})
+    """Those that hold GPUs and have not finished; a resource claim may be for a GPU, so it counts as one."""
+    return tuple(pod for pod in pods if (pod.gpus or pod.claims) and pod.phase not in {"Succeeded", "Failed"})
 
 
 def waits_for_idle(operation: Operation) -> bool:

@@ -12,6 +12,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from app.domain.breaker import Breaker
+from app.domain.drain_rules import DrainRule
 from app.domain.offenders import Offenders
 from app.domain.plans.repair import RUNGS
 from app.domain.xids import Xid, XidClass
@@ -130,6 +131,10 @@ class Deadlines:
     """How long a step may take before it counts as failed or is brought before a person."""
 
     drain: timedelta = timedelta(hours=2)
+    completion: timedelta = timedelta(hours=24)
+    """For pods that a drain lets end by themselves; then a person is asked."""
+    dark: timedelta = timedelta(minutes=10)
+    """How long a drain waits for a node that is not Ready, once every pod was told to end."""
     reset: timedelta = timedelta(minutes=10)
     reboot: timedelta = timedelta(minutes=30)
     diagnose: timedelta = timedelta(minutes=45)
@@ -176,6 +181,8 @@ class Pool:
     """Least time between the end of one disruption of a node and the start of the next."""
     validation: Validation = field(default_factory=Validation)
     deadlines: Deadlines = field(default_factory=Deadlines)
+    drain: Mapping[str, DrainRule] = field(default_factory=dict)
+    """What a drain does about which pods, by a name for the rule; the first that matches a pod counts."""
     driver_root: str = "/run/nvidia/driver"
     """The directory on the machine that is a root file system with driver and `nvidia-smi`; `/` for the host's own."""
     beside: tuple[str, ...] = ()

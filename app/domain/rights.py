@@ -34,7 +34,12 @@ class Need:
 
 _READS = (Need("get", "nodes"), Need("list", "nodes"), Need("list", "pods"))
 _MARKS = (Need("patch", "nodes"), Need("create", "events", "events.k8s.io"))
-_DISRUPTS = (Need("create", "pods", subresource="eviction"),)
+_DISRUPTS = (
+    Need("create", "pods", subresource="eviction"),
+    Need("get", "poddisruptionbudgets", "policy"),
+    Need("list", "daemonsets", "apps"),
+)
+_DELETES = (Need("delete", "pods"),)
 _RUNS_NODE_JOBS = (
     *(Need(verb, "jobs", "batch", on_node_jobs=True) for verb in ("create", "get", "list", "delete")),
     Need("get", "pods", subresource="log", on_node_jobs=True),
@@ -43,10 +48,18 @@ _FOLLOWS = tuple(Need(verb, resource) for resource in ("nodes", "pods") for verb
 _FOLLOWS_NODE_JOBS = tuple(Need(verb, "jobs", "batch", on_node_jobs=True) for verb in ("list", "watch"))
 
 
-def needs(component: Component, mode: Mode, *, node_jobs: bool) -> tuple[Need, ...]:
-    """What that process asks the API server for where the freest pool has this mode."""
+def needs(component: Component, mode: Mode, *, node_jobs: bool, deletes: bool = False) -> tuple[Need, ...]:
+    """What that process asks the API server for where the freest pool has this mode.
+
+    `deletes`: whether a rule of some pool's drain deletes pods.
+    """
     disrupts = mode.rank >= Mode.APPROVE.rank
     if component is Component.WATCH:
         return _FOLLOWS + (_FOLLOWS_NODE_JOBS if disrupts and node_jobs else ())
     marks = _MARKS if mode.rank >= Mode.CORDON.rank else ()
-    return _READS + marks + (_DISRUPTS if disrupts else ()) + (_RUNS_NODE_JOBS if disrupts and node_jobs else ())
+    return (
+        _READS
+        + marks
+        + (_DISRUPTS + (_DELETES if deletes else ()) if disrupts else ())
+        + (_RUNS_NODE_JOBS if disrupts and node_jobs else ())
+    )

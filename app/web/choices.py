@@ -38,6 +38,14 @@ STEPS: Final[Mapping[str, str]] = {
 
 QUESTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "bare-pods": ("eviction", "These pods of {node} have no controller and are evicted too; nobody starts them again."),
+    "local-data": (
+        "eviction",
+        "These pods of {node} are evicted too; what is in their emptyDir volumes is lost.",
+    ),
+    "unfinished-work": (
+        "eviction",
+        "These pods of {node}, which were to end by themselves, are evicted now.",
+    ),
     "foreign-cordon": ("going on", "Sickbay goes on although somebody else had cordoned {node}: it is drained next."),
     "drain-although-busy": ("drain", "{node} is cordoned and drained although it is busy."),
 }

@@ -27,6 +27,7 @@ def test_every_setting_is_read_from_its_own_name() -> None:
             "SICKBAY_POLICY": "/etc/sickbay/policy.yaml",
             "SICKBAY_MODE": "cordon",
             "SICKBAY_NODE_JOBS": "off",
+            "SICKBAY_POD_UID": "0d1f8a7e-7d3c-4a4e-9d55-6a0c4d9d2f10",
             "SICKBAY_WEBHOOK_TOKEN_FILE": "/run/secrets/webhook",
             "SICKBAY_API_TOKEN_FILE": "/run/secrets/api",
             "SICKBAY_TRUSTED_USER_HEADER": "X-Forwarded-User",
@@ -47,6 +48,7 @@ def test_every_setting_is_read_from_its_own_name() -> None:
         trusted_user_header="X-Forwarded-User",
         bind="[::]:9000",
         url="https://sickbay.example.org",
+        pod_uid="0d1f8a7e-7d3c-4a4e-9d55-6a0c4d9d2f10",
         log_level="debug",
         alive_file=Path("/run/sickbay/alive"),
     )
@@ -61,6 +63,7 @@ def test_every_field_has_a_reader_or_is_the_list_of_unknown_names() -> None:
     [
         ("SICKBAY_MODE", "actt", "observe, cordon, approve, act"),
         ("SICKBAY_NODE_JOBS", "false", "on, off"),
+        ("SICKBAY_POD_UID", "sickbay/worker-1", "metadata.uid"),
         ("SICKBAY_LOG_LEVEL", "loud", "debug, info, warning, error"),
         ("SICKBAY_REDIS_URL", f"http://:{PASSWORD}@valkey:6379", "redis://"),
         ("SICKBAY_TRUSTED_USER_HEADER", "X Forwarded User", "X-Forwarded-User"),

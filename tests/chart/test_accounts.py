@@ -35,7 +35,12 @@ def asked(control_plane: ControlPlane, helm: Helm, tmp_path_factory: pytest.Temp
 
 
 def tell(house: House) -> None:
-    """A repair; one that a person ends while its node job runs; an alert of a node that nobody knows."""
+    """A drain that a budget keeps; a repair; one that a person ends during a node job; an alert of an unknown node."""
+    house.strike("budget", blocked=True, node="gpu-a03")
+    house.strike("faults", node="gpu-a03", gpu=6, xid=79)
+    house.until("gpu-a03", state="waiting", words="serve/vllm-chat", patience=180)
+    house.strike("budget", blocked=False)
+    assert house.until("gpu-a03", state="finished", patience=180)["result"] == "released"
     house.strike("faults", node="gpu-a01", gpu=1, xid=79)
     house.strike("behaviours", node="gpu-a02", gpu=2, diagnosis="hang")
     house.strike("faults", node="gpu-a02", gpu=2, xid=79)

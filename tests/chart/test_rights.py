@@ -18,7 +18,11 @@ JOBS = "sickbay-node-jobs"
 READS = {Granted("get", "nodes"), Granted("list", "nodes"), Granted("list", "pods")}
 FOLLOWS = {Granted(verb, resource) for verb in ("list", "watch") for resource in ("nodes", "pods")}
 MARKS = {Granted("patch", "nodes"), Granted("create", "events")}
-EVICTS = {Granted("create", "pods/eviction")}
+EVICTS = {
+    Granted("create", "pods/eviction"),
+    Granted("get", "poddisruptionbudgets"),
+    Granted("list", "daemonsets"),
+}
 RUNS = {Granted(verb, "jobs", JOBS) for verb in ("create", "get", "list", "delete")} | {
     Granted("get", "pods/log", JOBS)
 }
@@ -57,7 +61,7 @@ def test_what_is_granted_is_what_the_adapter_asks_for(helm: Helm) -> None:
     followed = re.findall(r'KubernetesFeed\(client, [\w.]+, "(\w+)"', code)
     asked |= {(verb, resource) for resource in followed for verb in ("list", "watch")}
 
-    objects = helm.render(*STORE, *TAGS, "--set", "mode=act")
+    objects = helm.render(*STORE, *TAGS, "--set", "mode=act", "--set", "deletePods=true")
 
     granted = rights_of(objects, "sickbay-worker") | rights_of(objects, "sickbay-watch")
     assert {(right.verb, right.resource) for right in granted} == asked
@@ -79,6 +83,15 @@ def test_what_is_granted_is_what_the_doctor_asks_for(helm: Helm, mode: Mode, nod
             for need in needs(component, mode, node_jobs=node_jobs)
         }
         assert rights_of(objects, f"sickbay-{component}") == wanted
+
+
+@pytest.mark.parametrize(("mode", "may"), [("act", True), ("approve", True), ("cordon", False), ("observe", False)])
+def test_pods_may_be_deleted_only_where_that_is_asked_for_and_work_may_be_disrupted(
+    helm: Helm, mode: str, may: bool
+) -> None:
+    objects = helm.render(*STORE, *TAGS, "--set", f"mode={mode}", "--set", "deletePods=true")
+
+    assert (Granted("delete", "pods") in rights_of(objects, "sickbay-worker")) is may
 
 
 @pytest.mark.parametrize(("mode", "node_jobs"), [("observe", "true"), ("cordon", "true"), ("act", "false")])

@@ -21,6 +21,7 @@ from workers.ports import NodeChangedError, Refusal
 NOW = datetime(2026, 9, 20, 9, 41, tzinfo=UTC)
 RIGHT = Right("patch", "nodes")
 BUDGET = {"reason": "DisruptionBudget", "message": "The disruption budget web needs 2 healthy pods and has 2 currently"}
+NAMESPACE_ENDS = {"reason": "NamespaceTerminating", "message": "namespace default is being terminated"}
 PROCESSED = {**BUDGET, "message": "The disruption budget web is still being processed by the server."}
 TWO_BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 
@@ -110,9 +111,20 @@ def test_an_eviction_is_done_when_accepted_or_when_that_pod_is_gone(given: Answe
             answer(429, status("Cannot evict pod.", causes=[{"reason": "DisruptionBudget"}])),
             Refusal(reason="A budget does not allow the eviction of default/web-1 now: Cannot evict pod."),
         ),
+        (
+            answer(500, status(TWO_BUDGETS)),
+            Refusal(
+                reason="default/web-1 is under more than one PodDisruptionBudget, so it can never be evicted.",
+                never=True,
+            ),
+        ),
+        (
+            answer(403, status("forbidden: unable to create new content", causes=[NAMESPACE_ENDS])),
+            Refusal(reason="Namespace default is being deleted, and web-1 with it."),
+        ),
     ],
 )
-def test_a_budget_refuses_in_a_sentence_that_names_it(given: Answer, refusal: Refusal) -> None:
+def test_a_refusal_is_a_sentence_that_names_what_keeps_the_pod(given: Answer, refusal: Refusal) -> None:
     assert refusal_of(given, "default", "web-1", NOW) == refusal
 
 
@@ -122,7 +134,6 @@ def test_a_budget_refuses_in_a_sentence_that_names_it(given: Answer, refusal: Re
         (answer(429, status("too many requests"), retry_after="7"), TemporaryPortError, "too many requests"),
         (answer(409, status("modified", reason="Conflict")), TemporaryPortError, "default/web-1 met a change"),
         (answer(500, "upstream connect error"), TemporaryPortError, "upstream connect error"),
-        (answer(500, status(TWO_BUDGETS)), PermanentPortError, "default/web-1 is under more than one"),
         (answer(403, status("forbidden")), PermanentPortError, "the right 'create' on 'pods/eviction' is missing"),
     ],
 )

@@ -63,7 +63,9 @@ def owner(kind: str, **fields: Any) -> dict[str, Any]:
         (pod(metadata=owner("DaemonSet"), spec={"volumes": [{"name": "v", "emptyDir": {}}]}), PodFate.STAYS),
         (pod(metadata={"ownerReferences": []}), PodFate.ASKED_FOR),
         (pod(metadata={"ownerReferences": None, "labels": None}, spec={"volumes": None}), PodFate.ASKED_FOR),
-        (pod(metadata=owner("ReplicaSet"), spec={"volumes": [{"name": "v", "emptyDir": {}}]}), PodFate.GOES),
+        (pod(metadata=owner("ReplicaSet"), spec={"volumes": [{"name": "v", "emptyDir": {}}]}), PodFate.HOLDS_DATA),
+        (pod(metadata=owner("Job"), spec={"volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]}), PodFate.GOES),
+        (pod(metadata=owner("Job"), spec={"volumes": [{"name": "v", "hostPath": {"path": "/scratch"}}]}), PodFate.GOES),
         (pod(metadata=owner("Job"), status={"phase": "Succeeded"}), PodFate.STAYS),
         (pod(metadata=owner("Aerospike", apiVersion="x/v1")), PodFate.GOES),
         (pod(metadata={"ownerReferences": [{"kind": "DaemonSet", "name": "d"}]}), PodFate.ASKED_FOR),
@@ -86,6 +88,15 @@ def test_a_pod_keeps_what_is_known_of_its_end() -> None:
 
     assert view.deleted_at == datetime(2026, 9, 20, 10, 1, tzinfo=UTC)
     assert (view.grace, view.empty_dirs, view.phase) == (3600, ("scratch",), "Unknown")
+
+
+def test_a_pods_claims_finalizers_and_controller_are_read() -> None:
+    view = pod(
+        metadata={"finalizers": ["example.com/flush"], **owner("Job", uid="job-1")},
+        spec={"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "four"}]},
+    )
+
+    assert (view.claims, view.finalizers, view.controller_uid) == (("gpus",), ("example.com/flush",), "job-1")
 
 
 def test_a_list_of_null_is_empty(tmp_path: Path) -> None:

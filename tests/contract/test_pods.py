@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.domain.facts import PodView
-from app.errors import PermanentPortError
 from simulator import objects
 from tests.contract.clusters import MERGE, NODE, OTHER_NODE, ClusterUnderTest, Served, pod_named
 
@@ -94,8 +95,66 @@ def test_a_pod_under_two_budgets_can_never_be_evicted(served: Served) -> None:
     for budget in ("one", "other"):
         served.set_budget(budget, WEB, needed=0, healthy=1)
 
-    with pytest.raises(PermanentPortError, match="default/web-1 is under more than one"):
-        served.pods.evict("default", "web-1", uid)
+    refusal = served.pods.evict("default", "web-1", uid)
+
+    assert refusal is not None
+    assert refusal.never
+    assert "default/web-1 is under more than one" in refusal.reason
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ({"maxUnavailable": 0}, "by `maxUnavailable: 0`"),
+        ({"maxUnavailable": "0%"}, "by `maxUnavailable: 0%`"),
+        ({"minAvailable": "100%"}, "by `minAvailable: 100%`"),
+    ],
+)
+def test_a_budget_that_can_never_allow_an_eviction_is_told_at_once(
+    served: Served, limit: dict[str, int | str], words: str
+) -> None:
+    uid = served.add_pod("web-1", labels=WEB)
+    served.cluster.api.create("poddisruptionbudgets", "default", objects.budget("web", "default", WEB, **limit))
+    served.until(lambda: (refusal := served.pods.evict("default", "web-1", uid)) is not None and refusal.never)
+
+    refusal = served.pods.evict("default", "web-1", uid)
+
+    assert refusal is not None
+    assert "Budget default/web does not allow the eviction of default/web-1 now" in refusal.reason
+    assert words in refusal.reason
+
+
+def test_a_pod_can_be_deleted_past_its_budget_within_its_grace(cluster: ClusterUnderTest) -> None:
+    uid = cluster.add_pod("web-1", labels=WEB, grace=600)
+    cluster.set_budget("web", WEB, needed=1, healthy=1)
+
+    cluster.pods.delete("default", "web-1", uid)
+
+    pod = pod_named(cluster, "web-1")
+    assert pod is not None
+    assert pod.deleted_at is not None
+    cluster.until(lambda: pod_named(cluster, "web-1") is None)
+    cluster.pods.delete("default", "web-1", uid)  # gone: done
+
+
+def test_another_pod_of_the_same_name_is_not_deleted(cluster: ClusterUnderTest) -> None:
+    cluster.add_pod("web-1")
+
+    cluster.pods.delete("default", "web-1", "the-one-before-it")
+
+    pod = pod_named(cluster, "web-1")
+    assert pod is not None
+    assert pod.deleted_at is None
+
+
+def test_only_a_pod_whose_daemon_set_is_gone_is_an_orphan(served: Served) -> None:
+    pods = served.pods.on_node(NODE)
+    daemons = [pod for pod in pods if pod.controller_kind == "DaemonSet"]
+    assert daemons
+    assert served.pods.orphans(pods) == frozenset()
+
+    left = [replace(daemons[0], uid="left", controller_uid="deleted"), replace(daemons[0], uid="kept")]
+    assert served.pods.orphans(left) == {"left"}
 
 
 def test_the_inventory_knows_nodes_by_all_their_names_and_where_exporters_run(cluster: ClusterUnderTest) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.domain.checkup import Finding, Grade, freest, of_operator, of_others, of_pools, of_rights
+from app.domain.checkup import Finding, Grade, deletes_pods, freest, of_operator, of_others, of_pools, of_rights
+from app.domain.drain_rules import Do, DrainRule
 from app.domain.policies import Mode
 from app.domain.remediators import REMEDIATORS, beside
 from app.domain.rights import Component, Need, needs
@@ -41,6 +42,18 @@ def test_a_missing_right_is_bad_and_says_for_which_mode_it_is_needed() -> None:
             "May not create jobs in the namespace of node jobs, which mode act needs. Upgrade the chart with mode=act.",
         ),
     ]
+
+
+def test_the_right_to_delete_pods_is_needed_only_where_a_rule_of_a_drain_deletes_them() -> None:
+    deleting = a_policy(a_pool(drain={"stubborn": DrainRule(do=Do.DELETE)}))
+    assert (deletes_pods(deleting), deletes_pods(a_policy())) == (True, False)
+    allowed = dict.fromkeys(ALL, True) | {Need("delete", "pods"): False}
+
+    (missing,) = of_rights(Component.WORKER, Mode.ACT, allowed, node_jobs=True, deletes=True)
+    assert missing.told.startswith("May not delete pods, which mode act needs.")
+    assert missing.told.endswith("Upgrade the chart with mode=act and deletePods=true.")
+    (fine,) = of_rights(Component.WORKER, Mode.ACT, allowed, node_jobs=True)
+    assert fine.grade is Grade.GOOD
 
 
 def test_a_right_that_the_mode_does_not_need_is_remarked_upon() -> None:

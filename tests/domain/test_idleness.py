@@ -19,6 +19,7 @@ IDLE, _ = apply(WAITING, Done("It is idle."), now=at(1))
 
 
 def test_only_pods_that_hold_gpus_and_have_not_finished_count() -> None:
+    assert holders([a_pod(claims=("gpus",)), a_pod(claims=("gpus",), phase="Failed")]) == (a_pod(claims=("gpus",)),)
     busy = a_pod("train-0", gpus=1)
     over = (a_pod("over-0", gpus=1, phase="Succeeded"), a_pod("over-1", gpus=1, phase="Failed"))
     assert holders([a_pod("web-0"), busy, *over]) == (busy,)

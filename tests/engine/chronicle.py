@@ -70,7 +70,7 @@ class Deed:
     @property
     def disrupts(self) -> bool:
         """Whether it ends somebody's work or the machine's uptime, or takes the GPUs' operands away."""
-        return self.verb in {"evict", "cycle", "replace", *HURTING_JOBS} or self.pauses
+        return self.verb in {"evict", "delete", "cycle", "replace", *HURTING_JOBS} or self.pauses
 
     @property
     def hurts(self) -> bool:

@@ -16,7 +16,7 @@ from app.store import Store
 from workers.ports import Ports
 
 READS = frozenset(
-    {"get", "all", "on_node", "of_operation", "inventory", "peers"}
+    {"get", "all", "on_node", "orphans", "own", "of_operation", "inventory", "peers"}
     | {
         "load",
         "open_on",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import timedelta
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from app.durations import write_duration
 
@@ -24,6 +24,8 @@ def keys_of(record: Any, path: str = "") -> Iterator[tuple[str, str | None]]:
         if of_list and NoneType in get_args(kind):
             yield inside, spelt(part.default)
             yield from keys_of(of_list, inside)
+        elif of_list and get_origin(kind) is Mapping:  # records under free names, whose keys have tables of their own
+            yield inside, "{}"
         elif is_dataclass(kind) or of_list:
             yield inside, "section"
             yield from keys_of(of_list or kind, f"{inside}[]" if of_list else inside)

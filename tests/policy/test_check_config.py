@@ -36,10 +36,20 @@ def test_a_good_file_is_shown_and_ends_with_0(path: Path) -> None:
     assert row(result, "mode") == "observe"
     assert row(result, "nodes") == "gpu=true"
     assert row(result, "rungs") == "restart-plugin, reset, reboot, ticket"
+    assert row(result, "drain") == "waits for marked pods, evicts others, asks before anything is lost"
     assert row(result, "probation") == "for 1d no rung again for a card, nor a milder one"
     assert "Out at once: 20 cordoned, 3 disrupted, 10 with a vendor." in result.output
     assert "How fast: 20 cordoned within 10m." in result.output
     assert result.output.splitlines()[-1] == f"{path} is good."
+
+
+def test_the_rules_of_a_drain_are_told_in_words_in_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(FULL)
+    told = " ".join(check(path).output.replace("│", " ").split())
+
+    assert "canary: namespaces team-*, scratch and track=canary: delete after 30m, losing bare-pods" in told
+    assert "batch: namespaces team-*: wait rest: every pod: as-marked, losing local-data all others: waits" in told
 
 
 def test_ladders_are_told_in_words(tmp_path: Path) -> None:

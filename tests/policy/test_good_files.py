@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import workers.steps
 from app.backend_checks import TICKET_SYSTEMS
 from app.domain.breaker import Breaker, Dimension
+from app.domain.drain_rules import Do, DrainRule, Loss
 from app.domain.offenders import Offenders
 from app.domain.policies import (
     AlertNames,
@@ -59,7 +60,11 @@ pools:
       inconclusive_tries: 1
       bandwidth_floor: 440
       bandwidth_tolerance: 0.05
-    deadlines: {drain: 1h30m, reset: 20m, reboot: 1500ms, diagnose: 3h, benchmark: 90s}
+    deadlines: {drain: 1h30m, completion: 3d, dark: 5m, reset: 20m, reboot: 1500ms, diagnose: 3h, benchmark: 90s}
+    drain:
+      canary: {namespaces: [team-*, scratch], labels: {track: canary}, do: delete, after: 30m, accepts: [bare-pods]}
+      batch: {namespaces: [team-*], do: wait}
+      rest: {accepts: [local-data]}
     driver_root: /
     beside: [kured, gke]
     capabilities: [reset, power-cycle, replace, ticket]
@@ -125,8 +130,21 @@ def test_every_key_arrives_where_it_belongs() -> None:
                 disruptions=2,
                 cooldown=timedelta(0),
                 validation=strict,
+                drain={
+                    "canary": DrainRule(
+                        namespaces=("team-*", "scratch"),
+                        labels={"track": "canary"},
+                        do=Do.DELETE,
+                        after=timedelta(minutes=30),
+                        accepts=(Loss.BARE_PODS,),
+                    ),
+                    "batch": DrainRule(namespaces=("team-*",), do=Do.WAIT),
+                    "rest": DrainRule(accepts=(Loss.LOCAL_DATA,)),
+                },
                 deadlines=Deadlines(
                     drain=timedelta(minutes=90),
+                    completion=timedelta(days=3),
+                    dark=timedelta(minutes=5),
                     reset=timedelta(minutes=20),
                     reboot=timedelta(seconds=1.5),
                     diagnose=timedelta(hours=3),

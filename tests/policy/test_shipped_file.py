@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from app.domain.drain_rules import DrainRule
 from app.domain.faults import Fault, Gpu
 from app.domain.folding import join, open_repair
 from app.domain.operations import NodeRef, Operation
@@ -32,6 +33,7 @@ LEAVES = {path: default for path, default in KEYS.items() if default != "section
 WRITTEN = [path for path in KEYS if KEYS.get(path.rpartition(".")[0]) != "null"]
 """All but the keys of what is null as a whole."""
 OF_A_RUNG = dict(keys_of(Rung))
+OF_A_DRAIN = dict(keys_of(DrainRule))
 
 
 def lines_of(node: yaml.Node, path: str = "") -> Iterator[tuple[str, int, str]]:
@@ -209,7 +211,7 @@ def test_the_shipped_file_says_at_its_head_what_must_be_there(policy: Policy) ->
     assert policy.own_acts
 
 
-@pytest.mark.parametrize(("path", "default"), (LEAVES | OF_A_RUNG).items())
+@pytest.mark.parametrize(("path", "default"), (LEAVES | OF_A_RUNG | OF_A_DRAIN).items())
 def test_each_key_has_a_row_with_its_unit_and_default_on_the_page(path: str, default: str | None) -> None:
     row = re.search(rf"^\| `{re.escape(path)}` \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", PAGE.read_text(), re.MULTILINE)
     assert row is not None, f"{path} has no row in docs/reference/policy.md."
@@ -224,8 +226,13 @@ def test_each_rung_is_explained_on_the_page_and_in_the_shipped_file(rung: str) -
 
 def test_the_page_has_no_key_that_does_not_exist() -> None:
     assert set(re.findall(r"^\| `([a-z_\[\].]+)` \| [^|]+ \| [^|]+ \| ", PAGE.read_text(), re.MULTILINE)) == set(
-        LEAVES | OF_A_RUNG
+        LEAVES | OF_A_RUNG | OF_A_DRAIN
     )
+
+
+@pytest.mark.parametrize("key", OF_A_DRAIN)
+def test_each_key_of_a_rule_of_drains_is_explained_in_the_shipped_file(key: str) -> None:
+    assert re.search(rf"^    #   {key} +\w", SHIPPED.read_text(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("path", [path for path, default in KEYS.items() if default == "section"])

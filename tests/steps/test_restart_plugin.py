@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from app.domain.drains import refusal_key
 from app.domain.effects import EvictPod
 from app.domain.facts import NodeView, PodView
 from app.domain.guards import Hurts
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, Failed, Outcome, Wait
+from app.domain.refusals import refusal_key
 from tests.building import a_fault, a_node, a_pod, a_policy, an_operation, at, remembering
 from workers.steps.restart_plugin import Plugin, RestartPlugin
 

@@ -44,7 +44,7 @@ class Evidence:
         """Boot id, GPU counts and pods; the count is what the node must have again before it is released."""
         node = facts.node
         pods = sort_pods(facts.pods)
-        work = [pod.full_name for pod in (*pods.go, *pods.leaving, *pods.asked_for)]
+        work = [pod.full_name for pod in (*pods.go, *pods.leaving, *pods.left_alone)]
         shown = ", ".join(work[:SHOWN_PODS]) + (", …" if len(work) > SHOWN_PODS else "")
         whole = max(cards(node), facts.when_well or 0)
         gpus = node.gpu_capacity if offers_parts(node) else whole

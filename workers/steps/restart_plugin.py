@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from app.domain.deadlines import due_at, is_past, next_look
-from app.domain.drains import standing_refusal
 from app.domain.effects import EvictPod
 from app.domain.facts import NodeView, PodView
 from app.domain.guards import Hurts
 from app.domain.operations import Operation
 from app.domain.outcomes import Act, Done, Failed, Outcome, Wait
 from app.domain.policies import Policy
+from app.domain.refusals import standing_refusal
 from app.domain.timeline import counted
 from workers.ports import Ports
 from workers.step import current
@@ -56,9 +56,8 @@ class RestartPlugin:
         due = tuple(pod for pod in old if pod.deleted_at is None)
         refused = [told for pod in due if (told := standing_refusal(step.memo, pod.uid, now)) is not None]
         if refused and not late:
-            until, why = refused[0]
-            text = f"Waits to restart the device plugin of {node.name}: {why}"
-            return Wait(text, after=next_look(now, ends, until))
+            text = f"Waits to restart the device plugin of {node.name}: {refused[0].why}"
+            return Wait(text, after=next_look(now, ends, refused[0].until))
         if due and not late:
             evictions = tuple(
                 EvictPod(key=f"{operation.id}/evict/{pod.uid}", namespace=pod.namespace, name=pod.name, uid=pod.uid)

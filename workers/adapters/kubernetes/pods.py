@@ -1,23 +1,29 @@
-"""Pods of a node, read into `PodView`, and their eviction."""
+"""Pods of a node, read into `PodView`, their eviction, and their deletion where policy asks for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import msgspec
 
 from app.domain.facts import PodView
-from workers.adapters.kubernetes.answers import Right
+from workers.adapters.kubernetes.answers import Right, error_of
+from workers.adapters.kubernetes.budgets import never_allows
 from workers.adapters.kubernetes.client import Client, segment
-from workers.adapters.kubernetes.evictions import EVICT, refusal_of
+from workers.adapters.kubernetes.evictions import EVICT, budget_of, is_another, refusal_of
 from workers.adapters.kubernetes.lists import Page, read_list
 from workers.ports import Refusal
 
 PATH = "/api/v1/pods"
+DAEMON_SETS_PATH = "/apis/apps/v1/daemonsets"
 DEFAULT_GRACE_S = 30
 GPU = "nvidia.com/gpu"
 MIG = "nvidia.com/mig-"
+DELETE = Right("delete", "pods")
+KNOWN_FOR = timedelta(minutes=1)
+"""How long a DaemonSet that was there counts as there; the garbage collector ends its pods about as soon."""
 
 
 class Owner(msgspec.Struct):
@@ -25,6 +31,7 @@ class Owner(msgspec.Struct):
 
     kind: str
     name: str
+    uid: str = ""
     controller: bool | None = None
 
 
@@ -39,10 +46,13 @@ class PodMetadata(msgspec.Struct):
     owners: list[Owner] | None = msgspec.field(default=None, name="ownerReferences")
     deleted_at: datetime | None = msgspec.field(default=None, name="deletionTimestamp")
     deletion_grace: int | None = msgspec.field(default=None, name="deletionGracePeriodSeconds")
+    finalizers: list[str] | None = None
 
 
 class EmptyDir(msgspec.Struct):
-    """A directory that is empty at the pod's start."""
+    """A directory that is empty at the pod's start, on disk or (medium Memory) in memory."""
+
+    medium: str | None = None
 
 
 class Volume(msgspec.Struct):
@@ -50,6 +60,17 @@ class Volume(msgspec.Struct):
 
     name: str
     empty_dir: EmptyDir | None = msgspec.field(default=None, name="emptyDir")
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether it is an emptyDir that may hold data; one in memory is what training uses as /dev/shm."""
+        return self.empty_dir is not None and self.empty_dir.medium != "Memory"
+
+
+class Claim(msgspec.Struct):
+    """A resource claim that the pod uses, by its name inside the pod."""
+
+    name: str
 
 
 class Resources(msgspec.Struct):
@@ -77,6 +98,7 @@ class PodSpec(msgspec.Struct):
     grace: int | None = msgspec.field(default=None, name="terminationGracePeriodSeconds")
     volumes: list[Volume] | None = None
     containers: list[Container] | None = None
+    claims: list[Claim] | None = msgspec.field(default=None, name="resourceClaims")
 
 
 class PodStatus(msgspec.Struct):
@@ -109,20 +131,39 @@ class Pod(msgspec.Struct):
             controller_name=controller.name if controller else "",
             deleted_at=metadata.deleted_at,
             grace=DEFAULT_GRACE_S if grace is None else grace,
-            empty_dirs=tuple(volume.name for volume in spec.volumes or [] if volume.empty_dir is not None),
+            empty_dirs=tuple(volume.name for volume in spec.volumes or [] if volume.on_disk),
             gpus=sum(container.gpus for container in spec.containers or []),
+            claims=tuple(claim.name for claim in spec.claims or []),
+            controller_uid=controller.uid if controller else "",
+            finalizers=tuple(metadata.finalizers or []),
         )
 
 
+class DaemonSetMetadata(msgspec.Struct):
+    """Of a DaemonSet."""
+
+    uid: str
+
+
+class DaemonSet(msgspec.Struct):
+    """A DaemonSet; that it is there is all that matters."""
+
+    metadata: DaemonSetMetadata
+
+
 PODS = msgspec.json.Decoder(Page[Pod])
+DAEMON_SETS = msgspec.json.Decoder(Page[DaemonSet])
 
 
 class KubernetesPods:
-    """The port `Pods`. `clock` gives UTC now, for when a refused eviction may be asked again."""
+    """The port `Pods`. `clock` gives UTC now, for when a refused eviction may be asked again; `own` names our pod."""
 
-    def __init__(self, client: Client, clock: Callable[[], datetime]) -> None:
+    def __init__(self, client: Client, clock: Callable[[], datetime], own: str = "") -> None:
         self._client = client
         self._clock = clock
+        self._own = own
+        self._daemon_sets: frozenset[str] = frozenset()
+        self._listed_at: datetime | None = None
 
     def on_node(self, node: str) -> tuple[PodView, ...]:
         """Every pod bound to that node, from a list that no earlier write is missing in."""
@@ -131,13 +172,43 @@ class KubernetesPods:
         return tuple(pod.view() for pod in pods)
 
     def evict(self, namespace: str, name: str, uid: str) -> Refusal | None:
-        """Asks for the eviction of exactly that pod; it keeps its own grace."""
-        path = f"/api/v1/namespaces/{segment(namespace)}/pods/{segment(name)}/eviction"
+        """Asks for the eviction of exactly that pod; it keeps its own grace. After a budget's no the budget is read."""
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": name, "namespace": namespace},
             "deleteOptions": {"preconditions": {"uid": uid}},
         }
-        answer = self._client.ask("POST", path, EVICT, body=body)
-        return refusal_of(answer, namespace, name, self._clock())
+        answer = self._client.ask("POST", f"{_path(namespace, name)}/eviction", EVICT, body=body)
+        refusal = refusal_of(answer, namespace, name, self._clock())
+        budget = budget_of(answer)
+        if refusal is None or budget is None:
+            return refusal
+        never = never_allows(self._client, namespace, budget)
+        return replace(refusal, reason=f"{refusal.reason} {never}", never=True) if never else refusal
+
+    def delete(self, namespace: str, name: str, uid: str) -> None:
+        """Tells exactly that pod to end; another one of its name is left alone, and one that is gone is fine."""
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+        answer = self._client.ask("DELETE", _path(namespace, name), DELETE, body=body)
+        if not answer.ok and answer.code != 404 and not is_another(answer):
+            raise error_of(answer, DELETE)
+
+    def own(self) -> str:
+        """As it was told at the start."""
+        return self._own
+
+    def orphans(self, pods: Sequence[PodView]) -> frozenset[str]:
+        """Asks for all DaemonSets once in a while, and at once when a pod names one that is not known."""
+        owned = {pod.uid: pod.controller_uid for pod in pods if pod.controller_kind == "DaemonSet"}
+        now = self._clock()
+        old = self._listed_at is None or now - self._listed_at > KNOWN_FOR
+        if owned and (old or not self._daemon_sets.issuperset(owned.values())):
+            found, _ = read_list(self._client, DAEMON_SETS_PATH, Right("list", "daemonsets"), DAEMON_SETS, {})
+            self._daemon_sets, self._listed_at = frozenset(one.metadata.uid for one in found), now
+        known = self._daemon_sets
+        return frozenset(uid for uid, controller in owned.items() if controller not in known)
+
+
+def _path(namespace: str, name: str) -> str:
+    return f"/api/v1/namespaces/{segment(namespace)}/pods/{segment(name)}"
