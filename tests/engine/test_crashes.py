@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from app.store import Store
+from tests.engine import promises
+from tests.engine.chronicle import Chronicle
 from tests.engine.driving import NODE, Story
 from tests.engine.scenes import DEPLOYED, SCENES, Scene
 from tests.engine.trap import Killed, Trap, trapped_ports, trapped_store
@@ -15,13 +17,17 @@ from tests.engine.trap import Killed, Trap, trapped_ports, trapped_store
 def _lived_through(store: Store, scene: Scene, trap: Trap) -> Story:
     """The scene, its first worker in the trap and another one going on after it."""
     story = Story(store)
+    told = Chronicle(story, ill={NODE})
     scene.begin(story)
     before = {pod.uid: pod for pod in story.cluster.pods.on_node(NODE)}
     try:
-        story.run(story.worker(trapped_store(story.store, trap), trapped_ports(story.ports, trap)))
+        story.run(told.worker(trap))
     except Killed:
-        story.run()
+        story.run(told.worker())
     _ended_as_it_must(story, scene)
+    promises.keep(told)
+    if story.operation().finished:
+        promises.keep_when_over(told)
     work = {uid for uid, pod in before.items() if pod.controller_kind != "DaemonSet"}
     assert all(story.cluster.evictions[uid] == (1 if scene.evicts else 0) for uid in work)
     return story
