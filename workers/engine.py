@@ -37,7 +37,7 @@ from app.errors import PermanentPortError, StoreUnavailable, TemporaryPortError
 from app.learning import cards_by_both_names, measured
 from app.logs import about
 from app.store import Change, Claim, ClaimedBy, ClaimRequest, Committed, Conflict, NoPlace, Store
-from workers.acts import perform
+from workers.abreast import groups, perform_together
 from workers.left_running import in_the_way
 from workers.objections import Objections
 from workers.ports import NodeChangedError, Ports
@@ -79,6 +79,8 @@ class Engine:
     steps: Mapping[str, Step[Any]]
     owner: str
     clock: Callable[[], datetime]
+    at_once: int = 1
+    """Evictions that are asked for side by side; a no that comes meanwhile stops those that have not begun."""
 
     @property
     def objections(self) -> Objections:
@@ -196,7 +198,9 @@ class Engine:
             return self._settle(held, _own_error(held, error, self.clock()), self.clock(), claim)
 
     def _perform(self, operation: Operation, step: Step[Any], effects: tuple[Effect, ...], claim: Claim) -> Next:
-        """The effects in order, then what they answered and the claim's return. An error leaves the rest undone.
+        """The effects in order, evictions side by side, then what they answered and the claim's return.
+
+        An error leaves the rest undone.
 
         Before each one that hurts running work it is asked again whether anybody has changed the operation meanwhile,
         and after a second also whether node, pause and guards still allow it: the first may have taken long.
@@ -205,7 +209,7 @@ class Engine:
         trouble: Outcome | None = None
         done = 0
         looked_at = self.clock()
-        for effect in effects:
+        for group in groups(effects, self.at_once):
             now = self.clock()
             if now + CALL > claim.until or self._overtaken(operation, step):
                 break
@@ -214,25 +218,37 @@ class Engine:
                 if self.objections.looked_again(operation, step, self.clock) is not None:
                     break
                 looked_at = now
-            try:
-                answers.update(perform(effect, self.ports, now))
-                answers.update(tried)
-                done += 1
-                log.info("acted", effect=type(effect).__name__, key=effect.key)
-            except NodeChangedError:
-                answers.update(tried)
-                break
-            except TemporaryPortError as error:
-                trouble = _later(operation, error)
-                break
-            except PermanentPortError as error:
-                trouble = NeedsHuman(f"{error} Retry when that is mended.")
+            told, well, trouble = self._answers(operation, group, tried, now)
+            answers.update(told)
+            done += well
+            if well < len(group):
                 break
         noted = operations.note(operation, answers)
         if trouble is not None:
             return self._outcome(noted, trouble, self.clock(), claim, answers)
         settled = self._settle(noted, (noted, ()), self.clock(), claim, answers, more=True)
         return Next.SEE if settled is Next.GO_ON and done == len(effects) else settled
+
+    def _answers(
+        self, operation: Operation, group: tuple[Effect, ...], tried: Mapping[str, str], now: datetime
+    ) -> tuple[Mapping[str, str], int, Outcome | None]:
+        """What these effects answered, how many went well, and what to make of one that did not."""
+        answers: dict[str, str] = {}
+        trouble: Outcome | None = None
+        well = 0
+        for effect, answer in zip(group, perform_together(group, self.ports, now), strict=True):
+            try:
+                answers.update(answer())
+                answers.update(tried)
+                well += 1
+                log.info("acted", effect=type(effect).__name__, key=effect.key)
+            except NodeChangedError:
+                answers.update(tried)
+            except TemporaryPortError as error:
+                trouble = trouble or _later(operation, error)
+            except PermanentPortError as error:
+                trouble = NeedsHuman(f"{error} Retry when that is mended.")
+        return answers, well, trouble
 
     def _overtaken(self, operation: Operation, step: Step[Any]) -> bool:
         """Whether an alert or a person has changed the operation since its intent was stored."""

@@ -21,6 +21,7 @@ from app.settings import Settings
 from app.store import Store
 from app.store import connect as connect_store
 from app.xid_file import load_xids
+from workers.abreast import AT_ONCE
 from workers.adapters import tickets
 from workers.adapters.absent_node_jobs import AbsentNodeJobs
 from workers.adapters.kubernetes.access import KubernetesAccess
@@ -94,7 +95,9 @@ def wire(settings: Settings) -> Wiring:
         intake=Intake(store, policy, load_xids(XIDS)),
         ports=ports,
         feeds=feeds(cluster, policy.node_jobs.namespace if settings.node_jobs else None),
-        engine=Engine(store=store, ports=ports, policy=policy, steps=STEPS, owner=owner, clock=utc_now),
+        engine=Engine(
+            store=store, ports=ports, policy=policy, steps=STEPS, owner=owner, clock=utc_now, at_once=AT_ONCE
+        ),
         clock=utc_now,
     )
 
