@@ -47,7 +47,7 @@ bench: $(VENV)/.runtime
 	@$(BIN)/python -m tests.control_plane.bench $(BENCH_ARGS)
 
 test: $(VENV)/$(TESTED_IN)
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 # Some minutes of compiling into ~/.cache/sickbay. Without it, tests that need it are skipped.
 control-plane: $(VENV)/.runtime

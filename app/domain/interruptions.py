@@ -105,15 +105,18 @@ def _uncordoned(operation: Operation, node: NodeView, now: datetime) -> Interrup
 
 
 def _is_being_replaced(operation: Operation) -> bool:
-    """Whether the node is to go and another one to take its name, by our own request."""
+    """Whether the node is to go and another one to take its name, by our own request.
+
+    Also where no answer is on record: it may have died with the worker, or been lost, and the request been taken on.
+    """
     step = operation.current
-    return step is not None and step.step == "replace" and "sent" in step.memo
+    return step is not None and step.step == "replace" and "asked_at" in step.memo
 
 
 def _away(operation: Operation, now: datetime) -> Away:
     name = operation.node.name
     asked = operation.last("replace")
-    since = read_time(asked.memo.get("sent")) if asked else None
+    since = read_time(asked.memo.get("asked_at")) if asked else None
     limit = None if since is None else since + REPLACED_WITHIN
     if is_past(limit, now):
         return Away(

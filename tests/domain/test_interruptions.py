@@ -220,7 +220,8 @@ def test_a_node_that_is_gone_or_another_one_while_it_is_given_back_owes_nothing(
 
 # A machine that is replaced
 
-REPLACING = remembering(an_operation(ladder=("replace",), at_step="replace"), sent="yes")
+ASKED = remembering(an_operation(ladder=("replace",), at_step="replace"), asked_at=at(0).isoformat())
+REPLACING = remembering(ASKED, sent=at(0).isoformat())
 ANOTHER = a_node(uid="uid-2", boot_id="b-999")
 
 
@@ -239,16 +240,17 @@ def test_a_node_that_goes_before_it_was_asked_to_overtakes_the_operation() -> No
 
 
 def test_a_machine_that_never_comes_is_brought_before_a_person() -> None:
-    asked = remembering(an_operation(ladder=("replace",), at_step="replace"), sent=at(0).isoformat())
-    told = interruption(asked, None, pool=a_pool(), policy=a_policy(), now=at(121))
+    told = interruption(REPLACING, None, pool=a_pool(), policy=a_policy(), now=at(121))
     assert told == Away("gpu-a01 is gone, as asked, and no machine took its name within 2 h.", overdue=True)
 
 
-def test_a_node_that_goes_before_another_was_asked_for_was_deleted() -> None:
-    wanted = remembering(an_operation(ladder=("replace",), at_step="replace"), asked_at=at(0).isoformat())
-    told = stops(wanted, None)
-    assert isinstance(told, Interruption)
-    assert told.result == "overtaken"
+def test_a_request_whose_answer_was_lost_may_have_been_taken_on() -> None:
+    lost, _ = apply(ASKED, Wait("The replace of gpu-a01 was not answered. It is tried again."), now=at(1))
+    for asked in (ASKED, lost):
+        told = stops(asked, None)
+        assert isinstance(told, Away)
+        assert "is gone, as asked" in told.reason
+        assert stops(asked, ANOTHER) is None
 
 
 def test_a_person_may_still_uncordon_a_node_that_waits_to_be_replaced() -> None:

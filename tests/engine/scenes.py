@@ -22,6 +22,7 @@ class Scene:
     result: str | None = "released"
     reboots: int = 0
     power_cycles: int = 0
+    cordons: int = 1
     evicts: bool = True
 
 
@@ -81,6 +82,12 @@ def _hopeless(story: Story) -> None:
     story.open("xid-119", ladder=("reset", "reboot"))
 
 
+def _replaced(story: Story) -> None:
+    _work(story)
+    _operator(story)
+    story.open(ladder=("replace",))
+
+
 PROOF = ("diagnose", "benchmark")
 SCENES: dict[str, Scene] = {
     "reboot": Scene(_reboot, ("reboot", *PROOF), reboots=1),
@@ -89,5 +96,6 @@ SCENES: dict[str, Scene] = {
     "power cycle": Scene(_power, ("reboot", *PROOF), reboots=2, power_cycles=1),
     "plugin restart": Scene(_plugin, ("recovery-check", "recovery-check"), evicts=False),
     "idle reset": Scene(_idle, ("reset", *PROOF), evicts=False),
+    "replacement": Scene(_replaced, PROOF, result="replaced", cordons=2),
     "hopeless": Scene(_hopeless, ("reset", "reboot", "diagnose"), state="needs-human", result=None, reboots=1),
 }

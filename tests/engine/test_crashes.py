@@ -37,7 +37,7 @@ def _ended_as_it_must(story: Story, scene: Scene) -> None:
     operation, cluster = story.operation(), story.cluster
     assert (operation.state, operation.result) == (scene.state, scene.result), story.timeline()
     assert [job.step for job in cluster.node_jobs.started] == list(scene.started)
-    assert cluster.cordons == {NODE: 1}
+    assert cluster.cordons == {NODE: scene.cordons}
     assert cluster.reboots[NODE] == scene.reboots
     assert len(cluster.power.keys) == scene.power_cycles
     node = cluster.nodes.get(NODE)
