@@ -153,6 +153,7 @@ def recreate(told: Chronicle, node: str = NODE) -> None:
     if open_here is not None:
         told.say_no("new machine", operation=open_here.id)
     told.cordoned_by_others.discard(node)
+    told.take_back("exclude", node=node)
     told.story.cluster.remove_node(node)
     told.story.cluster.add_node(node)
 

@@ -37,6 +37,9 @@ ACTS: dict[str, Callable[[Chronicle], object]] = {
     "the driver-upgrade controller cordons": others.upgrade,
 }
 
+ONE_MACHINE = {name: scene for name, scene in SCENES.items() if scene.result != "replaced"}
+"""The chronicle follows one machine; where another takes its name, what was done to the first says nothing of it."""
+
 
 def _lived_through(store: Store, scene: Scene, act: Callable[[Chronicle], object], trap: Trap) -> None:
     """The scene with this act in its midst; what it led to; and then its end, if need be by a person."""
@@ -82,7 +85,7 @@ def test_the_promises_are_kept_whoever_acts_in_the_midst(
     Before the call that it arises with, or after it, in turn.
     """
     number = list(ACTS).index(act)
-    for name in SCENES if thorough else [list(SCENES)[number % len(SCENES)]]:
+    for name in ONE_MACHINE if thorough else [list(ONE_MACHINE)[number % len(ONE_MACHINE)]]:
         situations = Situations()
         told = _begun(emptied(), SCENES[name])
         told.live_on(told.worker(situations))

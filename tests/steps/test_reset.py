@@ -20,6 +20,7 @@ TO_DO = an_operation(ILL, ladder=("reset",), at_step="reset")
 NAME = "op-1-4-reset-1"
 AGAIN = f"{NAME}-1"
 TRIED_ONCE = remembering(TO_DO, again="0")
+SEEN_ONCE = remembering(TRIED_ONCE, seen=NAME)
 TRIED_TWICE = remembering(TO_DO, again="1")
 DONE = reset_output("GPU-0103", "None")
 
@@ -127,7 +128,7 @@ def test_a_reset_is_judged_by_what_the_gpu_says_after_it(job: NodeJobView, outco
 
 
 def test_a_gpu_in_use_is_tried_once_more_under_another_name_and_then_the_next_rung_is_taken() -> None:
-    told = judged(ended(IN_USE, exit_code=255))
+    told = judged(ended(IN_USE, exit_code=255), operation=SEEN_ONCE)
     assert started(told).key == AGAIN
     assert told.memo == {"again": "1"}
     assert told.reason == "The GPU is in use: something still holds it open. Tries again."
@@ -135,14 +136,22 @@ def test_a_gpu_in_use_is_tried_once_more_under_another_name_and_then_the_next_ru
     assert told == Failed("The GPU is in use: something still holds it open.")
 
 
+def test_what_a_first_try_said_is_written_down_before_the_next_which_may_be_held_for_long() -> None:
+    told = judged(ended(IN_USE, exit_code=255), operation=TRIED_ONCE)
+    assert isinstance(told, Wait)
+    assert told.memo == {"seen": NAME}
+    cut_off = judged(None, operation=remembering(TRIED_ONCE, **told.memo))
+    assert isinstance(cut_off, Failed)
+
+
 def test_a_gpu_whose_name_was_lost_meanwhile_is_not_tried_again() -> None:
-    nameless = replace(TRIED_ONCE, faults=(a_fault("xid-48", gpu=None),))
+    nameless = replace(SEEN_ONCE, faults=(a_fault("xid-48", gpu=None),))
     assert isinstance(judged(ended(IN_USE, exit_code=255), operation=nameless), NeedsHuman)
 
 
 @pytest.mark.parametrize("case", a_case("resets")["cases"], ids=lambda case: case["name"])
 def test_a_reset_that_others_saw_fail_is_never_done(case: dict[str, Any]) -> None:
-    for operation in (TRIED_ONCE, TRIED_TWICE):
+    for operation in (SEEN_ONCE, TRIED_TWICE):
         told = judged(ended(case["output"], exit_code=case["exit_code"]), operation=operation)
-        again = case["want"] == "in-use" and operation is TRIED_ONCE
+        again = case["want"] == "in-use" and operation is SEEN_ONCE
         assert isinstance(told, Act if again else Failed)

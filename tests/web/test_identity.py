@@ -72,6 +72,9 @@ def test_a_name_in_the_file_is_no_token(web: Web) -> None:
 
 def test_the_proxys_user_orders_without_a_token(proxied: Web) -> None:
     assert _actor(proxied, X_Forwarded_User="ana") == "ana"
+
+
+def test_a_person_whose_name_is_sickbays_own_is_marked_as_a_person(proxied: Web) -> None:
     assert _actor(proxied, X_Forwarded_User="sickbay") == "sickbay (a person)"
 
 

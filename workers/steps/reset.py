@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from app.domain.deadlines import is_past, next_look
@@ -46,6 +46,7 @@ KEPT = "/run/sickbay-persistence-mode"
 """Gone with a reboot, as the mode itself is."""
 
 UUID = re.compile(r"GPU-[0-9A-Za-z-]{1,64}")
+NOTED_WITHIN = timedelta(seconds=1)
 TRIES = 2
 """A GPU that is in use is tried once more; then the next rung is taken."""
 
@@ -84,6 +85,9 @@ class Reset:
         if reset.result is ResetResult.DONE and job.succeeded:
             return Done(reset.reason)
         if reset.result is ResetResult.IN_USE and _again(operation) + 1 < TRIES:
+            if current(operation).memo.get("seen") != job.name:
+                # Written down first: the next try may be held for longer than what the first one said is kept.
+                return Wait(reset.reason, after=NOTED_WITHIN, memo={"seen": job.name})
             again = self._ask(operation, run.node, policy, again=_again(operation) + 1)
             return replace(again, reason=f"{reset.reason} Tries again.") if isinstance(again, Act) else again
         if reset.result is ResetResult.DONE:
