@@ -257,5 +257,5 @@ def test_the_promises_are_kept_in_any_order(emptied: Callable[[], Store], thorou
 
     Drawn.emptied = staticmethod(emptied)
 
-    many = settings(max_examples=250 if thorough else 4, stateful_step_count=30)
+    many = settings(max_examples=120 if thorough else 4, stateful_step_count=30)
     run_state_machine_as_test(Drawn, settings=many)

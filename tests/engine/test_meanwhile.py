@@ -80,9 +80,9 @@ def _rests(told: Chronicle) -> None:
 def test_the_promises_are_kept_whoever_acts_in_the_midst(
     emptied: Callable[[], Store], act: str, thorough: bool
 ) -> None:
-    """A quick run tries each act at one point of one scene; a thorough one in every situation of every scene.
+    """A quick run tries each act at one point of one scene; a thorough one in every third situation of every scene.
 
-    Before the call that it arises with, or after it, in turn.
+    Before the call that it arises with, or after it, in turn. Which of three neighbours is tried changes with the act.
     """
     number = list(ACTS).index(act)
     for name in ONE_MACHINE if thorough else [list(ONE_MACHINE)[number % len(ONE_MACHINE)]]:
@@ -91,7 +91,7 @@ def test_the_promises_are_kept_whoever_acts_in_the_midst(
         told.live_on(told.worker(situations))
         assert len(situations.first) > 15
         points = [(at, (place + number) % 2 == 0) for place, at in enumerate(situations.first.values())]
-        for at, after in points if thorough else [points[number * 7 % len(points)]]:
+        for at, after in points[number % 3 :: 3] if thorough else [points[number * 7 % len(points)]]:
             try:
                 _lived_through(emptied(), SCENES[name], ACTS[act], Trap(at=at, after=after))
             except BaseException as error:
