@@ -23,8 +23,8 @@ class SigningKey:
 
     def read(self) -> bytes:
         """The key; of two who make it at the same moment, both get the first one's."""
-        made = secrets.token_hex(BYTES)
-        known = self._link.ask("GET", KEYS["signing_key"]) or self._link.ask(
-            "SET", KEYS["signing_key"], made, "NX", "GET"
-        )
-        return str(known or made).encode()
+        known = self._link.ask("GET", KEYS["signing_key"])
+        if known is None:
+            self._link.ask("SET", KEYS["signing_key"], secrets.token_hex(BYTES), "NX")
+            known = self._link.ask("GET", KEYS["signing_key"])
+        return str(known).encode()
