@@ -7,9 +7,10 @@ PYTHON ?=
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
-# A resolver for the locks only; what is installed comes from the locks.
+# A resolver for the locks only; what is installed comes from the locks. Extras stay in them: the pip that comes with
+# Python 3.11 does not see a pin without its extra, and takes a newer release that has no hash here.
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-emit-find-links
+	--no-emit-index-url --no-emit-find-links --no-strip-extras
 # What the tests run in. Tools, and a driver for browsers, are half of all that would be fetched: `make test` does without
 # them, unless there is a Chromium to try the pages in.
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)

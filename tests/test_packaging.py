@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from importlib.metadata import Distribution, distributions
 from itertools import pairwise
 from pathlib import Path
 
@@ -49,6 +50,24 @@ def test_every_locked_package_has_one_version_and_its_hashes(lock: str) -> None:
 
     assert locked(lock)
     assert without == []
+
+
+def test_what_a_package_needs_with_an_extra_is_locked_with_it() -> None:
+    """Else pip 23.2, which Python 3.11 brings along, takes the newest release for it and finds no hash."""
+    needed = (need for found in distributions() if is_locked(found) for need in found.requires or ())
+    with_extra = {normal(re.split(r"[\s<>=!~;]", need, maxsplit=1)[0]) for need in needed if is_wanted_with_extra(need)}
+
+    assert with_extra
+    assert with_extra - locked("requirements-tests.lock").keys() == set()
+
+
+def is_locked(found: Distribution) -> bool:
+    return normal(found.name) in locked("requirements-tests.lock")
+
+
+def is_wanted_with_extra(need: str) -> bool:
+    """Whether this requirement of a package names an extra of another, and is no extra itself."""
+    return "[" in need.partition(";")[0] and "extra ==" not in need
 
 
 @pytest.mark.parametrize("lock", LOCKS)
