@@ -32,6 +32,7 @@ class Held:
 
     def __init__(self, served: Served, store: Store) -> None:
         self.served, self.store = served, store
+        served.until(self.was_upgraded_in_an_earlier_second)
         labels = {"app": "kept"}
         served.add_pod("kept-0", labels=labels)
         served.set_budget("kept", labels, needed=1, healthy=1)
@@ -64,6 +65,11 @@ class Held:
         assert isinstance(store.operations.commit(change), Committed)
         self.until("waiting")
         assert self.node().unschedulable
+
+    def was_upgraded_in_an_earlier_second(self) -> bool:
+        """Whether the upgrade state was set in one: of a write the API server keeps no more than its second."""
+        this_second = utc_now().replace(microsecond=0)
+        return all(write.at < this_second for write in self.node().writes if write.upgrade_state)
 
     @property
     def person(self) -> ApiClient:

@@ -75,7 +75,7 @@ def test_the_inventory_is_told_at_the_start_and_soon_after_a_change(cluster: Clu
     listener = Listener()
     with watching(client, listener):
         assert set(listener.nodes) == {"control-1", "gpu-a01", "gpu-a02"}
-        assert set(listener.exporter_pods.values()) == {"gpu-a01", "gpu-a02"}
+        assert listener.hears(lambda: set(listener.exporter_pods.values()) == {"gpu-a01", "gpu-a02"})
 
         cluster.person.patch("nodes", "", NODE, {"spec": {"unschedulable": True}})
 
