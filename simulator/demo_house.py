@@ -41,6 +41,8 @@ def staged(speed: float, port: int = 0) -> Iterator[Stage]:
         policy.write_text(rendered(speed, tickets=tickets, power=power, provider=machines))
         links = {"SICKBAY_LINKS": f"Simulated_cluster={cluster.url}/simulator/"}
         with SickbayComponents(directory, store.url, cluster.kubeconfig, policy, port, environ=links) as sickbay:
+            # A story that began before would first tell of a drain that waits for what is known of the nodes.
+            sickbay.wait_for_nodes()
             cluster.alerting.send_to(sickbay.webhook_url, sickbay.webhook_token_file)
             _hand_in(cluster, sickbay, store, TicketDesk(tickets))
             yield Stage(cluster.url, sickbay.url, made)

@@ -36,6 +36,8 @@ def test_each_page_leads_to_the_other() -> None:
     with staged(60) as stage:
         assert f'href="{stage.control}"' in requests.get(stage.sickbay, timeout=10).text
         assert stage.cluster_state()["sickbay"] == stage.sickbay
+        nodes = requests.get(f"{stage.sickbay}/api/v1/nodes", timeout=10).json()["nodes"]
+        assert "gpu-a03" in {node["name"] for node in nodes}, "the story may begin, and Sickbay knows no nodes"
 
 
 @pytest.mark.thorough
