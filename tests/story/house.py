@@ -87,6 +87,15 @@ class House:
         assert seen is not None
         return seen
 
+    def until_at_work(self, node: str, *workloads: str) -> None:
+        """Returns once a pod of each workload runs on the node: schedulers place them a moment after the start."""
+
+        def missing() -> list[str]:
+            at_work = [pod["name"] for pod in self.cluster_state()["pods"] if _runs_on(pod, node)]
+            return [one for one in workloads if not any(name.startswith(one) for name in at_work)]
+
+        eventually(lambda: not missing(), lambda: f"not at work on {node}: {', '.join(missing())}")
+
     def cluster_state(self) -> Object:
         """Machines, pods and checkpoints, as the simulator tells them."""
         return dict(requests.get(f"{self.cluster.control_url}/state", timeout=10).json())
@@ -162,9 +171,13 @@ def a_house(
         ) as sickbay,
     ):
         house = House(cluster, sickbay, store, user=f"{SICKBAY}-worker" if kubeconfigs else SICKBAY)
-        eventually(lambda: bool(house.get("nodes")["nodes"]), lambda: "watch has written no inventory")
+        sickbay.wait_for_nodes()
         cluster.alerting.send_to(sickbay.webhook_url, sickbay.webhook_token_file)
         yield house
+
+
+def _runs_on(pod: Object, node: str) -> bool:
+    return (pod["node"], pod["phase"]) == (node, "Running")
 
 
 def _only_tells(act: Object) -> bool:
