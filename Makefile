@@ -7,6 +7,9 @@ PYTHON ?=
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+# Keeps what Python compiles also where the shell says otherwise: the tests and the demo start dozens of processes, and
+# each would compile every module anew.
+export PYTHONDONTWRITEBYTECODE :=
 # A resolver for the locks only; what is installed comes from the locks. Extras stay in them: the pip that comes with
 # Python 3.11 does not see a pin without its extra, and takes a newer release that has no hash here.
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \

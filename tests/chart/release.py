@@ -16,7 +16,7 @@ from workers.adapters.kubernetes.client import Client, connect
 NAMESPACE = "sickbay"
 JOBS = "sickbay-node-jobs"
 OURS = "app.kubernetes.io/name=sickbay"
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 @dataclass

@@ -38,17 +38,17 @@ def tell(house: House) -> None:
     """A drain that a budget keeps; a repair; one that a person ends during a node job; an alert of an unknown node."""
     house.strike("budget", blocked=True, node="gpu-a03")
     house.strike("faults", node="gpu-a03", gpu=6, xid=79)
-    house.until("gpu-a03", state="waiting", words="serve/vllm-chat", patience=180)
+    house.until("gpu-a03", state="waiting", words="serve/vllm-chat")
     house.strike("budget", blocked=False)
-    assert house.until("gpu-a03", state="finished", patience=180)["result"] == "released"
+    assert house.until("gpu-a03", state="finished")["result"] == "released"
     house.strike("faults", node="gpu-a01", gpu=1, xid=79)
     house.strike("behaviours", node="gpu-a02", gpu=2, diagnosis="hang")
     house.strike("faults", node="gpu-a02", gpu=2, xid=79)
     assert house.post(an_alert("gpu-z99"))["pending"] == 1
-    running = house.until("gpu-a02", state="waiting", words="The diagnosis of gpu-a02 runs", patience=180)
+    running = house.until("gpu-a02", state="waiting", words="The diagnosis of gpu-a02 runs")
     house.order(running["id"], "cancel")
-    assert house.until("gpu-a02", state="finished", patience=180)["result"] == "cancelled"
-    assert house.until("gpu-a01", state="finished", patience=180)["result"] == "released"
+    assert house.until("gpu-a02", state="finished")["result"] == "cancelled"
+    assert house.until("gpu-a01", state="finished")["result"] == "released"
 
 
 def test_nothing_that_sickbay_asks_for_is_forbidden(asked: list[Object]) -> None:

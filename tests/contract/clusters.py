@@ -30,7 +30,7 @@ from workers.ports import NodeJobs, Nodes, Notices, Places, Pods
 NODE = "gpu-a01"
 OTHER_NODE = "gpu-a02"
 MERGE = "application/merge-patch+json"
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 _pause = threading.Event()
 
 

@@ -12,7 +12,7 @@ from simulator.actors.view import key_of
 from simulator.real_api import RealApi
 from tests.control_plane.plane import ControlPlane
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 # Owners before what they own, or their controllers make it again.
 RESOURCES = (
     "deployments",

@@ -22,7 +22,7 @@ NODE = "gpu-a01"
 EVICT: dict[str, Any] = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
 LIST: dict[str, Any] = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
 FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture

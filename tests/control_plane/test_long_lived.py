@@ -25,7 +25,7 @@ from workers.watch.seen import HistoryGone
 from workers.watch.stream import Pace
 from workers.watch.streams import Streams
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 NODE = "gpu-a01"
 
 

@@ -41,7 +41,6 @@ def test_each_page_leads_to_the_other() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("moment", ["Starting", PLAYING])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_everything_and_leaves_nothing(tmp_path: Path, number: signal.Signals, moment: str) -> None:
@@ -54,7 +53,7 @@ def test_a_signal_ends_everything_and_leaves_nothing(tmp_path: Path, number: sig
         if moment == PLAYING and Path("/proc").is_dir():
             assert len(running_with(str(tmp_path))) > 4
         demo.send_signal(number)
-        assert demo.wait(40) == 128 + number
+        assert demo.wait(120) == 128 + number
         assert "It ended as it must" not in demo.stdout.read()
     eventually(lambda: not running_with(str(tmp_path)))
     assert list(tmp_path.iterdir()) == []

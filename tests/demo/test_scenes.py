@@ -31,7 +31,7 @@ LANES = (
 ALONE = ("killed", "store")
 """They take something away from everybody."""
 
-pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_the_scene_ends_as_it_must(verdicts: dict[str, str | None], name: str) -
 @pytest.mark.parametrize("name", ["gsp", "application"])
 def test_the_command_plays_one_scene_prints_both_pages_and_ends_with_0(name: str) -> None:
     argv = [sys.executable, "-m", "app.cli", "demo", "--scene", name, "--once", "--speed", str(SPEED)]
-    played_once = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    played_once = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert played_once.returncode == 0, played_once.stdout + played_once.stderr
     assert played_once.stderr == ""
     assert "Sickbay's page:  http://127.0.0.1:" in played_once.stdout

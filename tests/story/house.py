@@ -22,7 +22,7 @@ from simulator.valkey import EmbeddedValkey
 Object = dict[str, Any]
 POLICY = Path(__file__).parent / "story.policy.yaml"
 SPEED = 240.0
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 POLL_S = 0.05
 SICKBAY = "system:serviceaccount:sickbay:sickbay"
 

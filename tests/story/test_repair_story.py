@@ -90,14 +90,14 @@ def unproven(house: House) -> House:
     "node", [pytest.param(node, marks=pytest.mark.thorough if node in SLOW else ()) for node in UNPROVEN]
 )
 def test_what_is_not_proven_is_not_released(unproven: House, node: str) -> None:
-    operation = unproven.until(node, state="needs-human", patience=120)
+    operation = unproven.until(node, state="needs-human")
     assert UNPROVEN[node][1] in operation["reason"]
     assert unproven.node(node)["spec"]["unschedulable"]
 
 
 def test_a_resolved_alert_releases_nothing_and_a_persons_cancel_gives_the_node_back(unproven: House) -> None:
     node = "gpu-a04"
-    operation = unproven.until(node, state="needs-human", patience=120)
+    operation = unproven.until(node, state="needs-human")
     alert = an_alert(node, gpu=2) | {"status": "resolved"}
     assert unproven.post(alert)["noted"] == 1
     after = unproven.until(node)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from app.domain.facts import NodeView
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Listener:
