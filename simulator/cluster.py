@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -36,6 +36,7 @@ from simulator.objects import node_names
 from simulator.provider import Provider
 from simulator.readiness import not_ready
 from simulator.real_api import KUBELET_HOST, Acts, RealApi
+from simulator.signals import put_off
 from simulator.signed_calls import SignedCalls
 
 Object = dict[str, Any]
@@ -214,21 +215,21 @@ def start(  # noqa: PLR0913 - one call is the whole interface
         durations: how long things take, where not as in reality.
         real: a real API server to work against; `port` is then that of the control API alone.
     """
-    cluster = Cluster(
-        nodes=nodes,
-        speed=speed,
-        port=port,
-        webhook_url=webhook_url,
-        webhook_token_file=webhook_token_file,
-        cluster_label=cluster_label,
-        durations=durations,
-        real=real,
-    )
-    try:
+    with ExitStack() as unfinished:
+        with put_off():
+            cluster = Cluster(
+                nodes=nodes,
+                speed=speed,
+                port=port,
+                webhook_url=webhook_url,
+                webhook_token_file=webhook_token_file,
+                cluster_label=cluster_label,
+                durations=durations,
+                real=real,
+            )
+            unfinished.callback(cluster.stop)
         cluster.run(actors=actors, people=workloads and actors, operator=operator if actors else None)
-    except BaseException:
-        cluster.stop()
-        raise
+        unfinished.pop_all()
     return cluster
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from simulator import bmc, provider, valkey
@@ -16,6 +16,7 @@ from simulator import cluster as clusters
 from simulator.cluster import Cluster
 from simulator.demo_policy import rendered
 from simulator.sickbay_components import SickbayComponents
+from simulator.signals import put_off
 from simulator.signed_calls import SignedCalls
 from simulator.stage import Stage
 from simulator.ticket_desk import TicketDesk
@@ -27,11 +28,11 @@ WORKER = "worker-1"
 @contextmanager
 def staged(speed: float, port: int = 0) -> Iterator[Stage]:
     """The whole house, ready; everything in it ends with the block. `port` is the page's, 0 for a free one."""
-    with (
-        tempfile.TemporaryDirectory(prefix="sickbay-demo-") as made,
-        valkey.start() as store,
-        clusters.start(speed=speed) as cluster,
-    ):
+    with ExitStack() as everything:
+        with put_off():
+            made = everything.enter_context(tempfile.TemporaryDirectory(prefix="sickbay-demo-"))
+            store = everything.enter_context(valkey.start())
+        cluster = everything.enter_context(clusters.start(speed=speed))
         directory = Path(made)
         tickets = directory / "tickets"
         tickets.mkdir()

@@ -19,6 +19,7 @@ import requests
 
 from simulator.children import Child
 from simulator.local_ports import free_port
+from simulator.signals import put_off
 
 READY_S = 40.0
 """How long web may take until it is ready: imports on a slow laptop take most of it."""
@@ -83,7 +84,8 @@ class SickbayComponents:
         outside = {name: value for name, value in os.environ.items() if not name.startswith("SICKBAY_")}
         argv = [sys.executable, "-m", "app.cli", component]
         log = self.directory / f"{name}.log"
-        self.children[name] = Child(argv, log=log, environ={**outside, **settings, **self.environ})
+        with put_off():
+            self.children[name] = Child(argv, log=log, environ={**outside, **settings, **self.environ})
         return self.children[name]
 
     def wait_ready(self) -> None:

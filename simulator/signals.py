@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -38,7 +39,34 @@ def ended_by_signals() -> Iterator[None]:
             signal.signal(one, there)
 
 
+@contextmanager
+def put_off() -> Iterator[None]:
+    """Within the block no signal raises `Ended`; one that comes does at its end.
+
+    For the moment between the start of a process and the note of it by which it is ended. Blocks do not nest.
+    """
+    if threading.current_thread() is not threading.main_thread():  # no signal raises anything there
+        yield
+        return
+    _waiting.clear()
+    _waiting.append(None)
+    try:
+        yield
+    finally:
+        came = [number for number in _waiting if number is not None]
+        _waiting.clear()
+    if came:
+        _end(came[0], None)
+
+
+_waiting: list[int | None] = []
+"""Empty outside of `put_off`; within, a None, and after it the signals that came."""
+
+
 def _end(number: int, _frame: FrameType | None) -> None:
+    if _waiting:
+        _waiting.append(number)
+        return
     for one in ENDING:
         signal.signal(one, signal.SIG_IGN)
     if number == signal.SIGHUP:  # nobody reads any more, and a write would fail
