@@ -131,15 +131,18 @@ class Cluster:
         if operator is not None:
             with suppress(ApiRefused):  # as above
                 self.api.create("runtimeclasses", "", runtime_class())
-        created = [("daemonsets", one) for one in operands(operator)] if operator is not None else []
-        created += workloads(self.nodes) if people else []
+        self._create([("daemonsets", one) for one in operands(operator)] if operator is not None else [])
+        # Later than what offers the GPUs: a scheduler places a workload where there are some, whatever it prefers.
+        self._create(workloads(self.nodes) if people else [])
+
+    def _create(self, created: list[tuple[str, Object]]) -> None:
         for resource, one in created:
             self.api.create(resource, one["metadata"]["namespace"], one)
         self._wait_until_ready(created)
 
     def _wait_until_ready(self, created: list[tuple[str, Object]]) -> None:
         ends = time.monotonic() + READY_S
-        while missing := not_ready(self.view, len(self.machines), created):
+        while missing := not_ready(self.view, len(self.nodes), created):
             if time.monotonic() > ends:
                 raise TimeoutError(f"the simulated cluster was not ready after {READY_S:g} s: {', '.join(missing)}")
             self.clock_tick.wait(0.02)

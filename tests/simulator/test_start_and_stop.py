@@ -26,7 +26,7 @@ def test_a_cluster_leaves_no_thread_and_no_file_behind() -> None:
 def test_a_start_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     before = set(threading.enumerate())
     monkeypatch.setattr(cluster, "READY_S", 0.0)
-    with pytest.raises(TimeoutError, match=r"was not ready after 0 s: .*llama-ft"):
+    with pytest.raises(TimeoutError, match=r"was not ready after 0 s: .*nvidia-device-plugin"):
         cluster.start(speed=1)
     eventually(lambda: set(threading.enumerate()) <= before)
 
