@@ -36,6 +36,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "pause": ("app.cli.orders:pause", "Start nothing more that hurts."),
     "resume": ("app.cli.orders:resume", "Go on after a pause or a mass failure."),
     "check-config": ("app.cli.check_config:command", "Read the policy file as web would, and say what is wrong."),
+    "explain": ("app.cli.explain:command", "Tell what would be done about an alert or log line, and why."),
     "read-diag": ("app.cli.read_diag:command", "Judge the output of `dcgmi diag -j`."),
     "read-nccl": ("app.cli.read_nccl:command", "Judge the output of an NCCL bandwidth test."),
     "bench": ("simulator.bench:command", "Measure Sickbay on a simulated cluster."),
