@@ -62,6 +62,10 @@ def _text_of(path: Path) -> str:
 def _read(kind: Any, text: str, file: str) -> Any:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.reader.ReaderError as error:
+        at = text.count("\n", 0, error.position) + 1
+        remedy = "Take the control character out."
+        raise ConfigurationError("A character may not stand in YAML.", file=file, line=at, remedy=remedy) from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = f"This is not YAML: {getattr(error, 'problem', None) or error}."

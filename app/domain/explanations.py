@@ -99,34 +99,31 @@ def explain_alert(
     if judged.decision is not Decision.REPAIR:
         return found
     if pool is None:
-        return replace(found, reason=f"{found.reason} {_sentence(doubt)}")
+        return replace(found, reason=f"{found.reason} {doubt}")
     drawn = _drawn(found, judged.ladder, policy, now)
-    return replace(drawn, reason=f"{drawn.reason} {_sentence(doubt)}") if doubt else drawn
+    return replace(drawn, reason=f"{drawn.reason} {doubt}") if doubt else drawn
 
 
 def _placed(alert: Alert, policy: Policy, inventory: Inventory | None) -> tuple[str | None, Pool | None, str]:
-    """The node, its pool, and what speaks against it or has to be known of it."""
+    """The node, its pool, and a sentence on what speaks against it, empty if nothing does."""
     labels = alert.labels
     if inventory is None:
         named = next((labels[name] for name in (*NAME_LABELS, "instance") if labels.get(name)), None)
         if named is None:
-            return None, None, "no label names a node, so nothing is done to any"
+            return None, None, "No label names a node, so nothing is done to any."
         return named, policy.pools[0], ""
     placed = place(labels, inventory)
     if isinstance(placed, NotPlaced):
-        return None, None, f"{placed.reason}, so nothing is done to any"
+        return None, None, _sentence(f"{placed.reason}, so nothing is done to any")
     node = placed.node
     pool = policy.pool_of(node.labels)
     if any(label in node.labels for label in CONTROL_PLANE_LABELS):
-        return node.name, None, f"{node.name} is a control-plane node, so nothing is done to it"
+        return node.name, None, f"{node.name} is a control-plane node, so nothing is done to it."
     if pool is None:
-        return node.name, None, f"{node.name} is in no pool of the policy, so nothing is done to it"
-    held = node.labels.get(EXCLUDE_LABEL) == "true"
-    return (
-        node.name,
-        pool,
-        f"{node.name} carries {EXCLUDE_LABEL}=true, so it is held until that is gone" if held else "",
-    )
+        return node.name, None, f"{node.name} is in no pool of the policy, so nothing is done to it."
+    if node.labels.get(EXCLUDE_LABEL) == "true":
+        return node.name, pool, f"{node.name} carries {EXCLUDE_LABEL}=true, so it is held until that is gone."
+    return node.name, pool, ""
 
 
 def _ladder_of(found: Explanation, policy: Policy) -> Ladder | None:
