@@ -419,6 +419,7 @@ def test_a_process_name_cannot_play_a_line_of_the_driver() -> None:
 
 def test_a_text_is_kept_shortened_and_a_huge_one_takes_no_time() -> None:
     assert len(only(f"{AT}79, {'x' * 3_000_000}").text) == 1000
+    assert only(f"{AT}45, {'x' * 5000} caused by previous Xid 1").caused_by is None
     for hostile in ('"' + "\\n" * 500_000, "NVRM: " * 100_000, f'"{AT}79, ' + '"   ' * 200_000):
         read_text(hostile, TABLES)
 
